@@ -4,35 +4,20 @@ from functools import cache
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 from visakit import LaunchError, SimulationError
 from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
-KERNEL = """.version 4.1
-.kernel "k"
-.decl Y v_type=G type=uq num_elts=1 align=qword
-.decl X v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=d num_elts=1 align=dword
-.decl SHORT v_type=G type=uw num_elts=32 align=GRF
-.decl ITEM v_type=G type=ud num_elts=32 align=GRF
-.decl THREAD v_type=G type=ud num_elts=1
-.decl TO v_type=G type=q num_elts=32 align=GRF
-.decl AT v_type=G type=uq num_elts=32 align=GRF
-.decl ONE v_type=G type=uq num_elts=1 align=GRF
-.decl V v_type=G type=ud num_elts=128 align=GRF
-.decl W v_type=G type=ud num_elts=128 align=GRF
-.decl T6 v_type=T num_elts=1
-.decl T7 v_type=T num_elts=1
-.decl PLACE v_type=G type=ud num_elts=32 align=GRF
-.decl P1 v_type=P num_elts=32
-.input Y offset=64 size=8
-.input X offset=72 size=8
-.input N offset=80 size=4
-.kernel_attr SimdSize={simd}
-mov (M1_NM, 8) SHORT(0,0)<1> 0x76543210:uv
+KERNEL = (
+    kernel_head(
+        "Y=uq@qword X=uq@qword N=d@dword SHORT=uw*32 ITEM=ud*32 THREAD=ud TO=q*32 AT=uq*32 ONE=uq*1 V=ud*128 W=ud*128 T6=T T7=T PLACE=ud*32 P1=P*32",
+        "Y X N",
+        SimdSize="{simd}",
+    )
+    + """mov (M1_NM, 8) SHORT(0,0)<1> 0x76543210:uv
 add (M1_NM, 8) SHORT(0,8)<1> SHORT(0,0)<1;1,0> 8:uw
 add (M1_NM, 16) SHORT(0,16)<1> SHORT(0,0)<1;1,0> 16:uw
 and (M1_NM, 1) THREAD(0,0)<1> %r0(0,2)<0;1,0> 0xff:ud
@@ -47,6 +32,7 @@ mov (M1, {simd}) V(0,0)<1> ITEM(0,0)<1;1,0>
 {lines}
 ret (M1, 1)
 """
+)
 LINES = {
     # access: (lines, whether it writes)
     "gather": ("svm_gather.4.1 (M1, {simd}) AT.0 V.0", False),

@@ -3,21 +3,14 @@
 ``tests/data/checks/values.cl`` is the source; an older and today's compiler made the images beside it.
 """
 
-import re
 from itertools import product
 
 import numpy as np
 import pytest
-from support.programs import DATA, packed_program
+from support.programs import expected_findings, packed_program
 from support.strategies import FUZZ
 
-FOLDER = DATA / "checks"
-EXPECTED = {
-    name: words.split()
-    for words, name in re.findall(
-        r"^// ((?:values: )?K0[^\n]*)\nKERNEL\((\w+)", (FOLDER / "values.cl").read_text(), re.MULTILINE
-    )
-}
+EXPECTED = expected_findings("values.cl", r"(?:values: )?K0[^\n]*")
 """Codes of the findings by kernel; ``values:`` in front: there may be more."""
 KERNELS, COMPILERS = sorted(EXPECTED), ("old", "new")
 NATIVE = {

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 from support.golden_files import command_line
-from support.programs import DATA, build_text, packed_program
+from support.programs import DATA, build_text, kernel_head, packed_program
 from support.strategies import ENGINES, FUZZ, in_turn
 
 from vsim.analysis.exchanges import ordering_steps
@@ -68,24 +68,16 @@ def test_the_check_is_asked_for_by_itself_and_includes_the_races_of_threads():
 
 # -- messages, memory and widths ----------------------------------------------------------------------------------
 
-BEGIN = """.version 4.1
-.kernel "k"
-.decl SHORT v_type=G type=uw num_elts=16 align=GRF
-.decl AT v_type=G type=ud num_elts=16 align=GRF
-.decl TO v_type=G type=ud num_elts=16 align=GRF
-.decl X v_type=G type=ud num_elts=64 align=GRF
-.decl S v_type=G type=ud num_elts=8 align=GRF
-.decl ZERO v_type=G type=ud num_elts=8 align=GRF
-.decl P v_type=P num_elts=16
-.kernel_attr SimdSize=16
-.kernel_attr SLMSize=4
-mov (M1, 8) SHORT(0,0)<1> 0x76543210:uv
+BEGIN = (
+    kernel_head("SHORT=uw*16 AT=ud*16 TO=ud*16 X=ud*64 S=ud*8 ZERO=ud*8 P=P*16", SimdSize=16, SLMSize=4)
+    + """mov (M1, 8) SHORT(0,0)<1> 0x76543210:uv
 add (M1, 8) SHORT(0,8)<1> SHORT(0,0)<1;1,0> 8:uw
 mov (M1, 16) AT(0,0)<1> SHORT(0,0)<1;1,0>
 shl (M1, 16) AT(0,0)<1> AT(0,0)<1;1,0> 2:ud
 xor (M1, 16) TO(0,0)<1> AT(0,0)<1;1,0> 4:ud
 mov (M1_NM, 8) ZERO(0,0)<1> 0:ud
 """
+)
 STORE = "scatter_scaled.4 (M1, 16) %slm 0:ud AT.0 X.0"
 OTHER_LOAD = "gather_scaled.4 (M1, 16) %slm 0:ud TO.0 X.0"
 LOAD = "gather_scaled.4 (M1, 16) %slm 0:ud AT.0 X.0"

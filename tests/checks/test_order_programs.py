@@ -3,21 +3,14 @@
 ``tests/data/checks/order.cl`` is the source: barriers of the grid, locks, tickets, scans that look back, one that makes and others that use.
 """
 
-import re
 from itertools import product
 
 import numpy as np
 import pytest
-from support.programs import DATA, packed_program
+from support.programs import expected_findings, packed_program
 from support.strategies import in_turn
 
-FOLDER = DATA / "checks"
-EXPECTED = {
-    name: words.split()
-    for words, name in re.findall(
-        r"^// ([^\n]*K00[^\n]*)\nKERNEL\((\w+)", (FOLDER / "order.cl").read_text(), re.MULTILINE
-    )
-}
+EXPECTED = expected_findings("order.cl")
 """Code of the finding by kernel, and words in front of it that the source explains."""
 IMAGES = ("old.tgllp", "new.bmg")
 

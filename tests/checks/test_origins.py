@@ -1,23 +1,20 @@
 """Origins of undefined values: the variables of a function's text that a value is computed from."""
 
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 from vsim.analysis.origins import LOCAL, MEMORY, undefined_origins
 
-HEAD = """.version 4.1
-.kernel "k"
-.decl A v_type=G type=uq num_elts=16 align=GRF
-.decl X v_type=G type=d num_elts=16 align=GRF
-.decl Y v_type=G type=d num_elts=16 align=GRF
-.decl Z v_type=G type=d num_elts=16 align=GRF
-.decl ZW v_type=G type=d num_elts=16 align=GRF alias=<Z, 0>
+HEAD = (
+    kernel_head("A=uq*16 X=d*16 Y=d*16 Z=d*16")
+    + """.decl ZW v_type=G type=d num_elts=16 align=GRF alias=<Z, 0>
 .decl P v_type=P num_elts=16
 .decl n v_type=G type=d num_elts=1
 .input n offset=64 size=4
 .kernel_attr SimdSize=16
 .kernel_attr SLMSize=1
 """
+)
 CASES = {
     "never written": ("mov (M1, 16) Y(0,0)<1> X(0,0)<1;1,0>", [("X", 0, 0, 0, False)]),
     "in part": (

@@ -4,21 +4,14 @@
 """
 
 import functools
-import re
 from itertools import product
 
 import numpy as np
 import pytest
-from support.programs import DATA, packed_program
+from support.programs import expected_findings, packed_program
 from support.strategies import ENGINES, in_turn
 
-FOLDER = DATA / "checks"
-EXPECTED = {
-    name: codes.split()
-    for codes, name in re.findall(
-        r"^// ([^\n]*K00[^\n]*)\nKERNEL\((\w+)", (FOLDER / "races.cl").read_text(), re.MULTILINE
-    )
-}
+EXPECTED = expected_findings("races.cl")
 """Codes of the findings by kernel.
 
 ``lsc:`` in front: only where fences name a scope and a flush; ``values:``: other findings depend on the race's winner.

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, FUZZ
 
 from vsim.engines.llvm.ir.affine import BasePointer
@@ -59,13 +59,9 @@ SINKS = {
 }
 """Where it matters, by the code of the finding."""
 
-TEXT = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl X v_type=G type=d num_elts=32 align=GRF
-.decl Y v_type=G type=d num_elts=32 align=GRF
-.decl XW v_type=G type=d num_elts=32 align=GRF
-.decl W v_type=G type=w num_elts=64 align=GRF alias=<XW, 0>
+TEXT = (
+    kernel_head("OUT=uq@qword X=d*32 Y=d*32 XW=d*32")
+    + """.decl W v_type=G type=w num_elts=64 align=GRF alias=<XW, 0>
 .decl OFFSETS v_type=G type=ud num_elts=32 align=GRF
 .decl A0 v_type=A num_elts=1
 .decl P v_type=P num_elts=32
@@ -83,6 +79,7 @@ setp (M1_NM, {n}) P 5:ud
 {sink}
 ret (M1, {n})
 """
+)
 
 
 def in_halves(line: str, lanes: int) -> list[str]:

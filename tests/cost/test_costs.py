@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 import vsim
 from visakit.diagnostics import CostError
@@ -13,22 +13,15 @@ from vsim.cost.estimate import exact_trips, kernel_cost
 from vsim.cost.occupancy import GroupNeeds, occupancy
 from vsim.profile.profiler import Profiler
 
-HEAD = """\
-.version 4.1
-.kernel "k"
-.decl X v_type=G type=f num_elts=16 align=GRF
-.decl H v_type=G type=hf num_elts=16 align=GRF
-.decl N v_type=G type=d num_elts=16 align=GRF
-.decl D v_type=G type=df num_elts=16 align=GRF
-.decl S v_type=G type=d num_elts=1 align=dword
-.decl P1 v_type=P num_elts=1
-.kernel_attr SimdSize=16
-mov (M1, 16) X(0,0)<1> 0x0:f
+HEAD = (
+    kernel_head("X=f*16 H=hf*16 N=d*16 D=df*16 S=d@dword P1=P", SimdSize=16)
+    + """mov (M1, 16) X(0,0)<1> 0x0:f
 mov (M1, 16) H(0,0)<1> X(0,0)<1;1,0>
 mov (M1, 16) N(0,0)<1> 1:d
 mov (M1_NM, 1) S(0,0)<1> 0:d
 loop:
 """
+)
 TAIL = """
 add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 1:d
 cmp.lt (M1_NM, 1) P1 S(0,0)<0;1,0> 10:d
@@ -203,16 +196,12 @@ def test_costs_that_are_damaged_are_none():
 
 
 def test_memory_counts_lines_beyond_the_last_cache():
-    text = """\
-.version 4.1
-.kernel "k"
-.decl X v_type=G type=ud num_elts=16 align=GRF
-.decl B v_type=G type=uq num_elts=1 align=qword
-.input B offset=64 size=8
-.kernel_attr SimdSize=16
-lsc_load.ugm (M1_NM, 1) X:d32x16t flat[B]:a64
+    text = (
+        kernel_head("X=ud*16 B=uq@qword", "B", SimdSize=16)
+        + """lsc_load.ugm (M1_NM, 1) X:d32x16t flat[B]:a64
 ret (M1, 16)
 """
+    )
     program = vsim.load(build_text(text, "bmg"))
     profiler, costs = Profiler(detail=True), Costs(find("bmg"))
     watching = profiler.watching()

@@ -11,7 +11,7 @@ import threading
 import jsonschema
 import numpy as np
 import pytest
-from support.programs import ROOT
+from support.programs import ROOT, kernel_head
 
 import vasm
 import vlink
@@ -31,15 +31,9 @@ def check(message):
     jsonschema.Draft4Validator(SCHEMA | {"$ref": f"#/definitions/{definition}"}).validate(message)
 
 
-TEXT = """.version 4.1
-.kernel "steps"
-.decl Y v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=d num_elts=8 align=GRF
-.decl P v_type=P num_elts=8
-.input Y offset=64 size=8
-.kernel_attr SimdSize=8
-.kernel_attr SLMSize=1
-mov (M1, 8) N(0,0)<1> 0x76543210:uv
+TEXT = (
+    kernel_head("Y=uq@qword N=d*8 P=P*8", "Y", name="steps", SimdSize=8, SLMSize=1)
+    + """mov (M1, 8) N(0,0)<1> 0x76543210:uv
 cmp.lt (M1, 8) P N(0,0)<1;1,0> 4:d
 (P) add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> 100:d
 call (M1, 8) twice
@@ -49,6 +43,7 @@ twice:
 add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> N(0,0)<1;1,0>
 ret (M1, 8)
 """
+)
 
 
 class Client:

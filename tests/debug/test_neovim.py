@@ -10,23 +10,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.programs import ROOT
+from support.programs import ROOT, kernel_head
 
 import vasm
 import vlink
 
-TEXT = """.version 4.1
-.kernel "steps"
-.decl Y v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=d num_elts=8 align=GRF
-.input Y offset=64 size=8
-.kernel_attr SimdSize=8
-mov (M1, 8) N(0,0)<1> 0x76543210:uv
+TEXT = (
+    kernel_head("Y=uq@qword N=d*8", "Y", name="steps", SimdSize=8)
+    + """mov (M1, 8) N(0,0)<1> 0x76543210:uv
 add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> 100:d
 add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> N(0,0)<1;1,0>
 svm_block_st (2) Y(0,0)<0;1,0> N.0
 ret (M1, 1)
 """
+)
 
 PACKAGES = (
     "~/.local/share/nvim/site/pack/*/*/nvim-dap",

@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import FUZZ
 
 from vsim.debug import Session
@@ -14,16 +14,9 @@ from vsim.debug.console import TABLE, Console
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
-TEXT = """.version 4.1
-.kernel "k"
-.decl Y v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=d num_elts=8 align=GRF
-.decl A v_type=G type=uq num_elts=8 align=GRF
-.decl P v_type=P num_elts=8
-.input Y offset=64 size=8
-.kernel_attr SimdSize=8
-.kernel_attr SLMSize=1
-mov (M1, 8) N(0,0)<1> 0x76543210:uv
+TEXT = (
+    kernel_head("Y=uq@qword N=d*8 A=uq*8 P=P*8", "Y", SimdSize=8, SLMSize=1)
+    + """mov (M1, 8) N(0,0)<1> 0x76543210:uv
 more:
 add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> -1:d
 cmp.gt (M1, 8) P N(0,0)<1;1,0> 0:d
@@ -37,6 +30,7 @@ double:
 add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> N(0,0)<1;1,0>
 ret (M1, 8)
 """
+)
 WORDS = [
     "N",
     "A",

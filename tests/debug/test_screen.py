@@ -4,7 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 from visakit import UsageError
 from vsim.command.debugger import Scripts, debug_in_window
@@ -18,15 +18,9 @@ from textual.widgets import Input, RichLog, Static
 
 from vsim.command.screen import DebuggerWindow
 
-TEXT = """.version 4.1
-.kernel "k"
-.decl Y v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=d num_elts=8 align=GRF
-.decl I v_type=G type=d num_elts=1
-.decl P v_type=P num_elts=1
-.input Y offset=64 size=8
-.kernel_attr SimdSize=8
-mov (M1, 8) N(0,0)<1> 0x76543210:uv
+TEXT = (
+    kernel_head("Y=uq@qword N=d*8 I=d P=P", "Y", SimdSize=8)
+    + """mov (M1, 8) N(0,0)<1> 0x76543210:uv
 mov (M1, 1) I(0,0)<1> 0:d
 more:
 add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> 100:d
@@ -36,6 +30,7 @@ cmp.ge (M1, 1) P I(0,0)<0;1,0> 0:d
 svm_block_st (2) Y(0,0)<0;1,0> N.0
 ret (M1, 1)
 """
+)
 ENDLESS = TEXT
 ENDING = TEXT.replace("cmp.ge (M1, 1) P I(0,0)<0;1,0> 0:d", "cmp.lt (M1, 1) P I(0,0)<0;1,0> 3:d")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 from visakit import DebugError
 from vsim.debug import Session
@@ -10,18 +10,9 @@ from vsim.debug.threads import Focus, parse_threads
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
-TEXT = """.version 4.1
-.kernel "k"
-.decl Y v_type=G type=uq num_elts=1 align=qword
-.decl n v_type=G type=d num_elts=1
-.decl I v_type=G type=d num_elts=1
-.decl N v_type=G type=d num_elts=8 align=GRF
-.decl A v_type=G type=uq num_elts=8 align=GRF
-.decl P v_type=P num_elts=1
-.input Y offset=64 size=8
-.input n offset=72 size=4
-.kernel_attr SimdSize=8
-mov (M1, 8) N(0,0)<1> 0x76543210:uv
+TEXT = (
+    kernel_head("Y=uq@qword n=d I=d N=d*8 A=uq*8 P=P", "Y n", SimdSize=8)
+    + """mov (M1, 8) N(0,0)<1> 0x76543210:uv
 mad (M1, 8) N(0,0)<1> %group_id_x(0,0)<0;1,0> 8:d N(0,0)<1;1,0>
 mul (M1, 8) A(0,0)<1> N(0,0)<1;1,0> 4:d
 add (M1, 8) A(0,0)<1> A(0,0)<1;1,0> Y(0,0)<0;1,0>
@@ -34,6 +25,7 @@ cmp.lt (M1, 1) P I(0,0)<0;1,0> n(0,0)<0;1,0>
 svm_scatter.4.1 (M1, 8) A.0 N.0
 ret (M1, 1)
 """
+)
 
 
 def begun(groups=1, rounds=3, room=None, check="", text=TEXT):

@@ -77,6 +77,15 @@ def begun(e, check=""):
     return Session(Program(image_of(e)), [launch], engine="numpy", check=check), arrays
 
 
+def walk_about(session, seed):
+    """Walk from the first stop on, and leave no breakpoints."""
+    session.add_breakpoint("*0")
+    session.resume()
+    walk(session, random.Random(seed), {})
+    for number in list(session.breakpoints):
+        session.delete(number)
+
+
 def ending(session):
     """The code of the fault that ends the launch, or nothing."""
     stop = session.run() if session.execution.has_ended else session.resume()
@@ -97,11 +106,7 @@ def test_walks(seed):
     assert ending(session) == plain.code
     assert plain.code or session.execution.dispatch.needs_order or same(straight, plain.arrays)
     session, walked = begun(e)
-    session.add_breakpoint("*0")
-    session.resume()
-    walk(session, random.Random(seed), {})
-    for number in list(session.breakpoints):
-        session.delete(number)
+    walk_about(session, seed)
     assert ending(session) == plain.code
     assert plain.code or same(walked, straight)
 
@@ -114,9 +119,5 @@ def test_findings_of_walks(seed):
     session, _ = begun(e, "all")
     code, straight = ending(session), list(session.execution.dispatch.findings)
     session, _ = begun(e, "all")
-    session.add_breakpoint("*0")
-    session.resume()
-    walk(session, random.Random(seed), {})
-    for number in list(session.breakpoints):
-        session.delete(number)
+    walk_about(session, seed)
     assert ending(session) == code and list(session.execution.dispatch.findings) == straight

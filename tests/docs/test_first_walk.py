@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from support.golden_files import command_line
-from support.programs import DATA
+from support.programs import DATA, kernel_head
 
 import vasm
 import visakit
@@ -239,16 +239,12 @@ LAUNCHES = {
 def test_scalars_of_launch_files(what, tmp_path, monkeypatch):
     """Numbers without a type are of the kernel's."""
     argument, message = LAUNCHES[what]
-    text = """.version 4.1
-.kernel "put"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl A v_type=G type=f num_elts=1
-.input OUT offset=64 size=8
-.input A offset=72 size=4
-.kernel_attr SimdSize=8
-svm_scatter.4.1 (M1_NM, 1) OUT.0 A.0
+    text = (
+        kernel_head("OUT=uq@qword A=f", "OUT A", name="put", SimdSize=8)
+        + """svm_scatter.4.1 (M1_NM, 1) OUT.0 A.0
 ret (M1, 1)
 """
+    )
     monkeypatch.chdir(tmp_path)
     Path("put.bin").write_bytes(vlink.link([vasm.assemble_text(text, "put").object_bytes()]).to_bytes())
     np.save("out.npy", np.zeros(1, "f4"))

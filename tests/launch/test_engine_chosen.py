@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 from visakit import LaunchError, SimulationError, VisaWarning
@@ -16,19 +16,9 @@ from vlink.linker import Linker, LinkOptions
 from vsim.observe.trace import Trace
 from vsim.program import Program
 
-KERNEL = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl AT v_type=G type=uq num_elts=8 align=GRF
-.decl X v_type=G type=ud num_elts=8 align=GRF
-.decl Y v_type=G type=ud num_elts=8 align=GRF
-.decl A v_type=A num_elts=8
-.decl P1 v_type=P num_elts=8
-.decl T6 v_type=T num_elts=1
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=8
-mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+KERNEL = (
+    kernel_head("OUT=uq LANE=uw*8 AT=uq*8 X=ud*8 Y=ud*8 A=A*8 P1=P*8 T6=T", "OUT", SimdSize=8)
+    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 mov (M1, 8) X(0,0)<1> LANE(0,0)<1;1,0>
 cmp.lt (M1, 8) P1 X(0,0)<1;1,0> LIMIT:ud
 mul (M1, 8) AT(0,0)<1> LANE(0,0)<1;1,0> 4:uw
@@ -41,6 +31,7 @@ add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 1:ud
 svm_scatter.4.1 (M1, 8) AT.0 X.0
 ret (M1, 1)
 """
+)
 REFUSED = {
     "region": (
         "mov (M1, 8) X(0,0)<1> Y(4,0)<1;1,0>",

@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from support.programs import ROOT, build
+from support.programs import ROOT, build, kernel_head
 from support.strategies import ENGINES
 
 import vsim
@@ -130,14 +130,7 @@ def test_what_is_kept_is_what_the_instructions_say(case):
     assert kept.has_barrier is (case == "barrier") and kept.repeats
 
 
-HEAD = """.version 4.1
-.kernel "k"
-.decl AT v_type=G type=uq num_elts=1 align=qword
-.decl V v_type=G type=ud num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=8
-.input AT offset=32 size=8
-.kernel_attr SimdSize=8
-"""
+HEAD = kernel_head("AT=uq@qword V=ud*16 P1=P*8", "AT", at=32, SimdSize=8)
 ROUNDS = f"""{HEAD}mov (M1, 8) V(0,0)<1> 0:ud
 again:
 barrier

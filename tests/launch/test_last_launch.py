@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import DATA, build, build_text
+from support.programs import DATA, build, build_text, kernel_head
 
 import vsim
 from vsim.engines.llvm.engine import Engine
@@ -55,21 +55,15 @@ def test_what_kernels_read_of_images_that_are_read_only_is_new(repeated):
         vsim.expect(target, 1 - source)
 
 
-COUNT = """.version 4.1
-.kernel "k"
-.decl BASE v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl X v_type=G type=ud num_elts=1 align=GRF
-.decl N v_type=G type=ud num_elts=1
-.input BASE offset=64 size=8
-.input OUT offset=72 size=8
-.input N offset=80 size=4
-svm_gather.4.1 (M1_NM, 1) BASE.0 X.0
+COUNT = (
+    kernel_head("BASE=uq OUT=uq X=ud*1 N=ud", "BASE OUT N")
+    + """svm_gather.4.1 (M1_NM, 1) BASE.0 X.0
 add (M1_NM, 1) X(0,0)<1> X(0,0)<0;1,0> N(0,0)<0;1,0>
 svm_scatter.4.1 (M1_NM, 1) BASE.0 X.0
 svm_scatter.4.1 (M1_NM, 1) OUT.0 X.0
 ret (M1, 1)
 """
+)
 COUNT_INFO = """version: '1.39'
 kernels:
   - name: k

@@ -2,33 +2,17 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 from visakit import SimulationError
 from vsim.program import Program
 
-TEXT = """\
-.version 4.1
-.kernel "k"
-.decl X v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl N v_type=G type=ud num_elts=1
-.decl ON v_type=G type=ud num_elts=1
-.decl NW v_type=G type=uw num_elts=1
-.decl AT v_type=G type=uq num_elts=1 align=GRF
-.decl PLACE v_type=G type=ud num_elts=1 align=GRF
-.decl V v_type=G type=ud num_elts=16 align=GRF
-.decl W v_type=G type=ud num_elts=3 align=GRF
-.decl A0 v_type=A num_elts=8
-.decl T6 v_type=T num_elts=1
-.decl P1 v_type=P num_elts=16
-.input X offset=64 size=8
-.input OUT offset=72 size=8
-.input N offset=80 size=4
-.input ON offset=84 size=4
-.kernel_attr SimdSize=16
-mov (M1_NM, 16) V(0,0)<1> 77:ud
+TEXT = (
+    kernel_head(
+        "X=uq OUT=uq N=ud ON=ud NW=uw AT=uq*1 PLACE=ud*1 V=ud*16 W=ud*3 A0=A*8 T6=T P1=P*16", "X OUT N ON", SimdSize=16
+    )
+    + """mov (M1_NM, 16) V(0,0)<1> 77:ud
 add (M1_NM, 1) AT(0,0)<1> X(0,0)<0;1,0> N(0,0)<0;1,0>
 mov (M1_NM, 1) PLACE(0,0)<1> N(0,0)<0;1,0>
 mov (M1_NM, 1) NW(0,0)<1> N(0,0)<0;1,0>
@@ -37,6 +21,7 @@ cmp.ne (M1, 16) P1 ON(0,0)<0;1,0> 0:ud
 svm_block_st (4) OUT(0,0)<0;1,0> V.0
 ret (M1, 1)
 """
+)
 BLOCKS = {
     # line, bytes that it reads
     "block of owords": ("svm_block_ld (4) AT(0,0)<0;1,0> V.0", 64),

@@ -5,22 +5,14 @@ import math
 
 import numpy as np
 from hypothesis import given
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort, nd_ranges, schedules
 
 from vsim.program import Program
 
-COUNT = """.version 4.1
-.kernel "count"
-.decl OUT v_type=G type=uq num_elts=1
-.decl AT v_type=G type=uq num_elts=8 align=GRF
-.decl X v_type=G type=ud num_elts=8 align=GRF
-.decl PLACE v_type=G type=ud num_elts=8 align=GRF
-.decl N v_type=G type=ud num_elts=1
-.decl THREAD v_type=G type=ud num_elts=1
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=8
-mad (M1_NM, 1) N(0,0)<1> %group_id_z(0,0)<0;1,0> {y}:d %group_id_y(0,0)<0;1,0>
+COUNT = (
+    kernel_head("OUT=uq AT=uq*8 X=ud*8 PLACE=ud*8 N=ud THREAD=ud", "OUT", name="count", SimdSize=8)
+    + """mad (M1_NM, 1) N(0,0)<1> %group_id_z(0,0)<0;1,0> {y}:d %group_id_y(0,0)<0;1,0>
 mad (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> {x}:d %group_id_x(0,0)<0;1,0>
 and (M1_NM, 1) THREAD(0,0)<1> %r0(0,2)<0;1,0> 0xff:ud
 mad (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> {threads}:d THREAD(0,0)<0;1,0>
@@ -33,6 +25,7 @@ add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 1:ud
 svm_scatter.4.1 (M1, 8) AT.0 X.0
 ret (M1, 1)
 """
+)
 """Adds one to the place of each work-item: group, thread, lane."""
 
 

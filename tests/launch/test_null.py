@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import DATA, build, build_text
+from support.programs import DATA, build, build_text, kernel_head
 
 from visakit import LaunchError, SimulationError
 from vsim.command.command_arguments import argument_value
@@ -48,21 +48,16 @@ def test_what_is_no_pointer_cannot_be_null(program):
         program.launch("invert", (1, 1), (1, 1), [np.zeros((1, 1, 4), "f4"), None])
 
 
-KERNEL = """.version 4.1
-.kernel "k"
-.decl P v_type=G type=uq num_elts=1
-.decl AT v_type=G type=uq num_elts=8 align=GRF
-.decl OFFSET v_type=G type=d num_elts=8 align=GRF
-.decl R v_type=G type=ud num_elts=8 align=GRF
-.decl S v_type=T num_elts=1
-.kernel_attr SimdSize=8
-.input P offset=64 size=8
+KERNEL = (
+    kernel_head("P=uq AT=uq*8 OFFSET=d*8 R=ud*8 S=T", SimdSize=8)
+    + """.input P offset=64 size=8
 mov (M1, 8) OFFSET(0,0)<1> -4:d
 mov (M1, 8) AT(0,0)<1> OFFSET(0,0)<1;1,0>
 add (M1, 8) AT(0,0)<1> AT(0,0)<1;1,0> P(0,0)<0;1,0>
 MESSAGE
 ret (M1, 1)
 """
+)
 FLAT, SURFACE = "svm_gather.4.1 (M1, 8) AT.0 R.0", "gather4_scaled.R (M1, 8) S 0x0:ud OFFSET.0 R.0"
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, blocks, effort, initial, lines_of, program_text, seeds
 
 import vasm
@@ -15,16 +15,9 @@ import vlink
 import vsim
 from vsim.observe.coverage import InstructionCounts
 
-LOOP = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl AT v_type=G type=uq num_elts=8 align=GRF
-.decl N v_type=G type=ud num_elts=8 align=GRF
-.decl P1 v_type=P num_elts=8
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=8
-mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+LOOP = (
+    kernel_head("OUT=uq LANE=uw*8 AT=uq*8 N=ud*8 P1=P*8", "OUT", SimdSize=8)
+    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 mul (M1, 8) AT(0,0)<1> LANE(0,0)<1;1,0> 4:uw
 add (M1, 8) AT(0,0)<1> AT(0,0)<1;1,0> OUT(0,0)<0;1,0>
 mov (M1, 8) N(0,0)<1> 0:ud
@@ -36,6 +29,7 @@ barrier
 svm_scatter.4.1 (M1, 8) AT.0 N.0
 ret (M1, 1)
 """
+)
 """Lane n goes n + 1 times through the loop, and writes how often it did."""
 
 

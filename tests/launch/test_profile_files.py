@@ -6,24 +6,13 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from support.programs import COPY, DATA, build, build_text
+from support.programs import COPY, build_text, profiler_of
 from support.strategies import ENGINES
 
 import vsim
-from vsim.launch.launch_file import parse_launch
 from vsim.profile.profiler import FORMATS, Profiler
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
-
-
-def profiler_of(case, platform, engine="llvm"):
-    folder, profiler = DATA / "cases" / case / platform, Profiler()
-    program, path = vsim.Program(build(folder, platform)), folder.parent / "launch.json"
-    file = parse_launch(path.read_text(), str(folder.parent), str(path))
-    for index in range(len(file)):
-        watching = profiler.watching()
-        profiler.ended(watching, program.run(file.launch(index), engine=engine, observers=watching.observers))
-    return profiler
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -95,13 +84,13 @@ def test_html_is_whole_and_loads_nothing(profiler):
 
 
 def test_texts_of_others_are_escaped():
-    profiler = profiler_of("call_subroutine_diverge", "pvc")
+    profiler = profiler_of("call_subroutine_diverge", "pvc", "llvm")
     profiler.profiles[0].kernel = "<script>alert(1)</script>"
     assert "<script>alert" not in FORMATS[".html"](profiler.profiles)
 
 
 def test_launches_add_up():
-    once, twice = profiler_of("wg_scan_slm", "bmg"), profiler_of("wg_scan_slm", "bmg")
+    once, twice = (profiler_of("wg_scan_slm", "bmg", "llvm") for _ in range(2))
     before = total(twice)
     for profile in once.profiles:
         own = next(p for p in twice.profiles if p.kernel == profile.kernel)

@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from support.programs import DATA, build, build_text
+from support.programs import DATA, build, build_text, kernel_head, profiler_of
 from support.strategies import ENGINES
 
 import vsim
@@ -21,14 +21,9 @@ from vsim.profile.profiler import Profiler
 from vsim.profile.tables import profile_folded
 from vsim.profile.timeline import TimelineObserver
 
-UNEVEN = """.version 4.1
-.kernel "k"
-.decl N v_type=G type=d num_elts=1
-.decl AT v_type=G type=uq num_elts=1
-.decl P1 v_type=P num_elts=8
-.input AT offset=64 size=8
-.kernel_attr SimdSize=8
-mov (M1_NM, 1) N(0,0)<1> %thread_x(0,0)<0;1,0>
+UNEVEN = (
+    kernel_head("N=d AT=uq P1=P*8", "AT", SimdSize=8)
+    + """mov (M1_NM, 1) N(0,0)<1> %thread_x(0,0)<0;1,0>
 again:
 add (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> -1:d
 cmp.ge (M1_NM, 8) P1 N(0,0)<0;1,0> 0:d
@@ -36,6 +31,7 @@ cmp.ge (M1_NM, 8) P1 N(0,0)<0;1,0> 0:d
 SIGNAL
 ret (M1, 1)
 """
+)
 """Thread n of the launch goes n + 1 times through a loop of three instructions."""
 WAITING = (
     UNEVEN.replace("mov (M1_NM, 1) N", "mov (M1_NM, 1) R(0,0)<1> ROUNDS:d\nround:\nmov (M1_NM, 1) N")
@@ -100,7 +96,7 @@ def test_more_waits_than_the_list_of_compiled_code_has_room_for(engine):
 @pytest.mark.parametrize(("case", "platform"), CASES, ids="-".join)
 def test_engines_have_the_same_clocks(case, platform):
     reference, fast = (
-        [t for profile in profiler_of(case, platform, engine).profiles for t in profile.timelines]
+        [t for profile in profiler_of(case, platform, engine, detail=True).profiles for t in profile.timelines]
         for engine in ("numpy", "llvm")
     )
     for own, other in zip(reference, fast, strict=True):
@@ -112,23 +108,15 @@ def test_engines_have_the_same_clocks(case, platform):
 @pytest.mark.skipif(is_sanitized(), reason="the guard knows the memory of a launch as it begins")
 def test_more_stacks_than_there_is_room_for_at_first(monkeypatch):
     monkeypatch.setattr(clocks, "FEW_STACKS", 2)
-    (reference,), (fast,) = (profiler_of("call_stack_recursion", "bmg", e).profiles for e in ("numpy", "llvm"))
+    (reference,), (fast,) = (
+        profiler_of("call_stack_recursion", "bmg", e, detail=True).profiles for e in ("numpy", "llvm")
+    )
     assert len(reference.stacks) > 4 and reference.stacks == fast.stacks
-
-
-def profiler_of(case, platform, engine="numpy"):
-    folder, profiler = DATA / "cases" / case / platform, Profiler(detail=True)
-    program, path = vsim.Program(build(folder, platform)), folder.parent / "launch.json"
-    file = parse_launch(path.read_text(), str(folder.parent), str(path))
-    for index in range(len(file)):
-        watching = profiler.watching()
-        profiler.ended(watching, program.run(file.launch(index), engine=engine, observers=watching.observers))
-    return profiler
 
 
 @pytest.mark.parametrize(("case", "platform", "engine"), TIMELINES)
 def test_stacks_and_clocks_add_up_to_the_executions(case, platform, engine):
-    profiler = profiler_of(case, platform, engine)
+    profiler = profiler_of(case, platform, engine, detail=True)
     for profile in profiler.profiles:
         folded = profile_folded([profile]).splitlines()
         assert sum(int(line.rpartition(" ")[2]) for line in folded) == profile.executions
@@ -140,7 +128,7 @@ def test_stacks_and_clocks_add_up_to_the_executions(case, platform, engine):
 
 
 def test_traces_have_slices_that_nest():
-    profiler = profiler_of("call_subroutine_diverge", "pvc")
+    profiler = profiler_of("call_subroutine_diverge", "pvc", "numpy", detail=True)
     events = json.loads(profile_perfetto(profiler.profiles))["traceEvents"]
     slices = [e for e in events if e["ph"] == "X"]
     assert {e["name"] for e in slices} >= {profiler.profiles[0].kernel}
@@ -156,7 +144,11 @@ def test_traces_have_slices_that_nest():
 @pytest.mark.skipif(not shutil.which("trace_processor_shell"), reason="Perfetto's trace processor is not installed")
 @pytest.mark.parametrize(("case", "platform", "engine"), TIMELINES)
 def test_perfettos_trace_processor_reads_traces(tmp_path, case, platform, engine):
-    profiler, trace, query = profiler_of(case, platform, engine), tmp_path / "k.perfetto.json", tmp_path / "query.sql"
+    profiler, trace, query = (
+        profiler_of(case, platform, engine, detail=True),
+        tmp_path / "k.perfetto.json",
+        tmp_path / "query.sql",
+    )
     trace.write_text(text := profile_perfetto(profiler.profiles))
     events = [e for e in json.loads(text)["traceEvents"] if e["ph"] == "X"]
     query.write_text(
@@ -172,7 +164,7 @@ def test_perfettos_trace_processor_reads_traces(tmp_path, case, platform, engine
 
 
 def test_counts_do_not_depend_on_the_detail():
-    plain, detailed = Profiler(), profiler_of("wg_scan_slm", "bmg")
+    plain, detailed = Profiler(), profiler_of("wg_scan_slm", "bmg", "numpy", detail=True)
     folder = DATA / "cases" / "wg_scan_slm" / "bmg"
     program, path = vsim.Program(build(folder, "bmg")), folder.parent / "launch.json"
     file = parse_launch(path.read_text(), str(folder.parent), str(path))

@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
-from support.programs import DATA, build, build_text
+from support.programs import DATA, build, build_text, kernel_head
 
 import vsim
 from visakit import LaunchError, SimulationError, VisaWarning
@@ -149,15 +149,9 @@ def test_images(image, engine):
         program.launch("invert", (8, 4), (8, 1), [picture, protected(negative)], engine=engine)
 
 
-BLOCK = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl R v_type=G type=ud num_elts=16 align=GRF
-.decl AT v_type=G type=uq num_elts=8 align=GRF
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl OLD v_type=G type=ud num_elts=8 align=GRF
-.kernel_attr SimdSize=8
-.input OUT offset=64 size=8
+BLOCK = (
+    kernel_head("OUT=uq R=ud*16 AT=uq*8 LANE=uw*8 OLD=ud*8", SimdSize=8)
+    + """.input OUT offset=64 size=8
 mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 mov (M1_NM, 16) R(0,0)<1> 7:ud
 mul (M1, 8) AT(0,0)<1> LANE(0,0)<1;1,0> STEP:uw
@@ -165,6 +159,7 @@ add (M1, 8) AT(0,0)<1> AT(0,0)<1;1,0> OUT(0,0)<0;1,0>
 MESSAGE
 ret (M1, 1)
 """
+)
 MESSAGES = {
     "block": "svm_block_st (2) OUT(0,0)<0;1,0> R.0", "scattered": "svm_scatter.4.1 (M1, 8) AT.0 R.0",
     "atomic": "svm_atomic.add (M1, 8) AT.0 OLD.0 R.0 %null.0", "atomic without a result": "svm_atomic.inc (M1, 8) AT.0 %null.0 %null.0 %null.0",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import DATA, build, build_text, same
+from support.programs import DATA, build, build_text, kernel_head, same
 from support.strategies import FUZZ
 
 from visakit import LaunchError
@@ -15,19 +15,11 @@ from vsim.program import Program
 ORDERS = ("round-robin", "reverse", "random:1", "random:2")
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
 
-TICKET = """.version 4.1
-.kernel "ticket"
-.decl COUNTER v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl AT v_type=G type=uq num_elts=8 align=GRF
-.decl X v_type=G type=ud num_elts=8 align=GRF
-.decl OLD v_type=G type=ud num_elts=8 align=GRF
-.decl ONE v_type=G type=ud num_elts=8 align=GRF
-.input COUNTER offset=64 size=8
-.input OUT offset=72 size=8
-.kernel_attr SimdSize=8
-mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+TICKET = (
+    kernel_head(
+        "COUNTER=uq OUT=uq LANE=uw*8 AT=uq*8 X=ud*8 OLD=ud*8 ONE=ud*8", "COUNTER OUT", name="ticket", SimdSize=8
+    )
+    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 mov (M1, 8) ONE(0,0)<1> 1:ud
 mad (M1, 8) X(0,0)<1> %thread_x(0,0)<0;1,0> 8:uw LANE(0,0)<1;1,0>
 mul (M1, 8) AT(0,0)<1> LANE(0,0)<1;1,0> 0:uw
@@ -38,6 +30,7 @@ add (M1, 8) AT(0,0)<1> AT(0,0)<1;1,0> OUT(0,0)<0;1,0>
 svm_scatter.4.1 (M1, 8) AT.0 OLD.0
 ret (M1, 1)
 """
+)
 
 
 def tickets(engine, schedule, threads=None):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 from visakit import SimulationError
 from vsim.analysis.spin_loops import spins
@@ -15,28 +15,14 @@ from vsim.program import Program
 ORDERS = ("", "reverse", "random:3", "round-robin")
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
 
-RELAY = """.version 4.1
-.kernel "relay"
-.decl FLAG v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl THREADS v_type=G type=ud num_elts=1
-.decl TURN v_type=G type=ud num_elts=1
-.decl TIMES v_type=G type=ud num_elts=1
-.decl ROUND v_type=G type=ud num_elts=1
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl AT v_type=G type=uq num_elts=8 align=GRF
-.decl X v_type=G type=ud num_elts=8 align=GRF
-.decl SEEN v_type=G type=ud num_elts=8 align=GRF
-.decl OLD v_type=G type=ud num_elts=8 align=GRF
-.decl NEW v_type=G type=ud num_elts=8 align=GRF
-.decl ZERO v_type=G type=ud num_elts=8 align=GRF
-.decl P1 v_type=P num_elts=8
-.decl P2 v_type=P num_elts=8
-.input FLAG offset=64 size=8
-.input OUT offset=72 size=8
-.input THREADS offset=80 size=4
-.kernel_attr SimdSize=8
-mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+RELAY = (
+    kernel_head(
+        "FLAG=uq OUT=uq THREADS=ud TURN=ud TIMES=ud ROUND=ud LANE=uw*8 AT=uq*8 X=ud*8 SEEN=ud*8 OLD=ud*8 NEW=ud*8 ZERO=ud*8 P1=P*8 P2=P*8",
+        "FLAG OUT THREADS",
+        name="relay",
+        SimdSize=8,
+    )
+    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 mad (M1, 8) X(0,0)<1> %thread_x(0,0)<0;1,0> 8:uw LANE(0,0)<1;1,0>
 mov (M1, 8) AT(0,0)<1> FLAG(0,0)<0;1,0>
 mov (M1, 8) ZERO(0,0)<1> 0:ud
@@ -55,6 +41,7 @@ mov (M1, 8) SEEN(0,0)<1> TURN(0,0)<0;1,0>
 svm_scatter.4.1 (M1, 8) AT.0 SEEN.0
 ret (M1, 1)
 """
+)
 LOAD, ATOMIC = "svm_gather.4.1 (M1, 8) AT.0 SEEN.0", "svm_atomic.or (M1, 8) AT.0 SEEN.0 ZERO.0 %null.0"
 TEST = "cmp.ne (M1, 8) P1 SEEN(0,0)<1;1,0> TURN(0,0)<0;1,0>"
 BACK = "(P1) goto (M1, 8) again"

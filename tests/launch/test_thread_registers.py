@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 import vsim
@@ -25,17 +25,9 @@ def text_of(grf, simd, target="3d"):
     """A kernel whose threads store their payload, 32 dwords each: of the group (x, y, z) and the thread t in it."""
     row = grf // 4
     lines = [f"mov (M1_NM, 1) V({at // row},{at % row})<1> {name}<0;1,0>" for name, at in READ]
-    return f"""
-.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl A v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=ud num_elts=2 align=qword
-.decl V v_type=G type=ud num_elts=32 align=GRF
-.input OUT offset={grf} size=8
-.kernel_attr SimdSize={simd}
-.kernel_attr Target="{target}"
-{chr(10).join(lines)}
+    return (
+        kernel_head("OUT=uq@qword A=uq@qword N=ud*2@qword V=ud*32", "OUT", at=grf, SimdSize=simd, Target=target)
+        + f"""{chr(10).join(lines)}
 mul (M1_NM, 1) N(0,0)<1> %group_id_y(0,0)<0;1,0> 2:ud
 add (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> %group_id_x(0,0)<0;1,0>
 mul (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> 3:ud
@@ -46,6 +38,7 @@ add (M1_NM, 1) A(0,0)<1> OUT(0,0)<0;1,0> N(0,0)<0;1,0>
 svm_block_st (8) A(0,0)<0;1,0> V.0
 ret (M1, 1)
 """
+    )
 
 
 def state_register(platform, slot):
@@ -91,15 +84,9 @@ def test_all_lanes_run_in_threads_of_one_work_item(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_lanes_of_a_branch(engine):
     """%ce0 has the lanes that run, not those of the instruction or its predicate; %sr0 keeps the mask of the dispatch."""
-    text = """
-.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl V v_type=G type=ud num_elts=16 align=GRF
-.decl P v_type=P num_elts=16
-.input OUT offset=32 size=8
-.kernel_attr SimdSize=16
-mov (M1_NM, 16) V(0,0)<1> 0:ud
+    text = (
+        kernel_head("OUT=uq@qword V=ud*16 P=P*16", "OUT", at=32, SimdSize=16)
+        + """mov (M1_NM, 16) V(0,0)<1> 0:ud
 setp (M1_NM, 16) P 0x0ff0:ud
 (P) goto (M1, 16) other
 mov (M1_NM, 1) V(0,0)<1> %ce0(0,0)<0;1,0>
@@ -110,6 +97,7 @@ mov (M1_NM, 1) V(0,2)<1> %sr0(0,2)<0;1,0>
 svm_block_st (4) OUT(0,0)<0;1,0> V.0
 ret (M1, 1)
 """
+    )
     out = np.zeros(16, "u4")
     vsim.load(build_text(text, "dg2")).launch("k", 13, 13, [out], engine=engine)
     assert out.tolist() == [0x100F, 0x1FFF, 0x1FFF, *[0] * 13]

@@ -6,6 +6,7 @@ A thousand objects with ten thousand functions in ``make fuzz``, a tenth of that
 import random
 
 import numpy as np
+from support.programs import kernel_head
 from support.strategies import FUZZ
 
 from vasm.assembler import assemble_text
@@ -15,13 +16,9 @@ from vsim.program import Program
 
 OBJECTS, EACH, PATH = 1000 if FUZZ else 100, 10, 100
 TOTAL = OBJECTS * EACH
-KERNEL = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl WHERE v_type=G type=uq num_elts=8 align=GRF
-.decl LANE v_type=G type=ud num_elts=8 align=GRF
-.decl RESULT v_type=G type=ud num_elts=8 align=GRF
-.decl ARG v_type=G type=ud num_elts=8 alias=<%arg, 0>
+KERNEL = (
+    kernel_head("OUT=uq@qword WHERE=uq*8 LANE=ud*8 RESULT=ud*8")
+    + """.decl ARG v_type=G type=ud num_elts=8 alias=<%arg, 0>
 .kernel_attr SimdSize=8
 .input OUT offset=32 size=8
 mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
@@ -33,6 +30,7 @@ mov (M1, 8) RESULT(0,0)<1> ARG(0,0)<1;1,0>
 svm_scatter.4.1 (M1, 8) WHERE.0 RESULT.0
 ret (M1, 1)
 """
+)
 FUNCTION = """.global_function "f{index}"
 .decl ARG v_type=G type=ud num_elts=8 alias=<%arg, 0>
 .kernel_attr SimdSize=8

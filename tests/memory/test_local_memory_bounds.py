@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 from visakit import SimulationError
@@ -14,18 +14,9 @@ from vsim.engines.llvm.target import NATIVE, VARIABLE, possible
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
-KERNEL = """.version 4.1
-.kernel "k"
-.decl X v_type=G type=uw num_elts=16 align=GRF
-.decl Y v_type=G type=uw num_elts=16 align=GRF
-.decl OUT v_type=G type=uq num_elts=1
-.decl AT v_type=G type=uq num_elts=16 align=GRF
-.decl N v_type=G type=ud num_elts=16 align=GRF
-.decl A v_type=G type=ud num_elts=16 align=GRF
-.decl B v_type=G type=ud num_elts=16 align=GRF
-.input X offset=32 size=32
-.input Y offset=64 size=32
-.input OUT offset=128 size=8
+KERNEL = (
+    kernel_head("X=uw*16 Y=uw*16 OUT=uq AT=uq*16 N=ud*16 A=ud*16 B=ud*16", "X Y", at=32)
+    + """.input OUT offset=128 size=8
 .kernel_attr SimdSize=16
 .kernel_attr SLMSize=1
 mad (M1, 16) N(0,0)<1> Y(0,0)<1;1,0> {width}:uw X(0,0)<1;1,0>
@@ -38,6 +29,7 @@ add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
 svm_scatter.4.1 (M1, 16) AT.0 A.0
 ret (M1, 1)
 """
+)
 INFO = """version: '1.20'
 kernels:
   - name: k

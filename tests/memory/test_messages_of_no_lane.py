@@ -2,23 +2,14 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 from vsim.program import Program
 
-KERNEL = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl AT v_type=G type=uq num_elts=16 align=GRF
-.decl OFFSET v_type=G type=ud num_elts=16 align=GRF
-.decl LANE v_type=G type=uw num_elts=16 align=GRF
-.decl V v_type=G type=ud num_elts=16 align=GRF
-.decl P v_type=P num_elts=16
-.input OUT offset=64 size=8
-.kernel_attr Target="cm"
-.kernel_attr SLMSize=1
-mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv
+KERNEL = (
+    kernel_head("OUT=uq@qword AT=uq*16 OFFSET=ud*16 LANE=uw*16 V=ud*16 P=P*16", "OUT", Target="cm", SLMSize=1)
+    + """mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv
 add (M1_NM, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
 mov (M1_NM, 16) V(0,0)<1> 7:ud
 setp (M1_NM, 16) P 0:ud
@@ -30,6 +21,7 @@ add (M1_NM, 16) AT(0,0)<1> OFFSET(0,0)<1;1,0> OUT(0,0)<0;1,0>
 lsc_store.ugm (M1_NM, 16) flat[AT]:a64 V:d32
 ret (M1, 1)
 """
+)
 MESSAGES = [
     "lsc_load.slm (M1, 16) V:d32 flat[OFFSET]:a32",
     "lsc_store.slm (M1, 16) flat[OFFSET]:a32 V:d32",

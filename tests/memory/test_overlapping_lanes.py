@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from support.probe import LANES, Probe, image_of
+from support.probe import LANES, Probe, image_of, run_on_both_engines, translated
 from support.strategies import ENGINES
 
 from visakit import SimulationError
-from vsim.engines.llvm.pipeline import translate
-from vsim.launch.launch import Launch
 from vsim.program import Program
 
 CONTENTS = np.random.default_rng(20).integers(0, 256, 256, "u1")
@@ -44,8 +42,7 @@ READS += ["WORDS(0,0)<2;1,0>", "WORDS(0,1)<2;1,0>", "BYTES(0,5)<1;1,0>", "BYTES(
 @pytest.mark.parametrize("running", [None, 0x8421, 0x7FFE])
 @pytest.mark.parametrize(("size", "apart"), KINDS)
 def test_parts_of_overlapping_elements(size, apart, running):
-    one, other = (overlapping(size, apart, running, 3, READS).run(engine) for engine in ENGINES)
-    assert all(np.array_equal(one[name], other[name]) for name in one)
+    one = run_on_both_engines(overlapping(size, apart, running, 3, READS))
     if running is None:
         own = [CONTENTS[3 + apart * n :][:size].tobytes() for n in range(LANES)]
         assert one["LOADED"][:LANES].tolist() == [int.from_bytes(e, "little") for e in own]
@@ -55,9 +52,7 @@ def test_parts_of_overlapping_elements(size, apart, running):
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_parts_of_overlapping_elements_every_other_of_which_was_written(first):
-    probe = overlapping(4, 2, None, 3, READS, [f"mov (M1, 8) LOADED(0,{first})<2> 0x12345678:ud"])
-    one, other = (probe.run(engine) for engine in ENGINES)
-    assert all(np.array_equal(one[name], other[name]) for name in one)
+    run_on_both_engines(overlapping(4, 2, None, 3, READS, [f"mov (M1, 8) LOADED(0,{first})<2> 0x12345678:ud"]))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -98,8 +93,7 @@ def test_parts_of_overlapping_elements_in_two_rows():
         found = probe.run(engine)
         assert all(found[f"PART{n}"][:32].tolist() == [CONTENTS[at + n] for at in places] for n in range(4)), engine
     program = Program(image_of(probe._text(), probe.platform))
-    arguments = program.convert("k", [np.zeros(1024, "u1")] * 3)
-    found = translate(program.bind(Launch("k", (32,), (32,), args=arguments)), full=True).text
+    found = translated(program, program.convert("k", [np.zeros(1024, "u1")] * 3), 32)
     assert "load <16 x i8>" in found
     assert "lshr <" not in found, "bytes are taken out of dwords"
 
@@ -129,8 +123,7 @@ def packed(distances, access, start, running=None, factor=1):
     "access", ["gather_scaled.4", "gather_scaled.1", "gather_scaled.2", "scatter_scaled.4", "scatter_scaled.1"]
 )
 def test_distances_that_are_no_stride(distances, access, running):
-    one, other = (packed(distances, access, 7, running, 3).run(engine) for engine in ENGINES)
-    assert all(np.array_equal(one[name], other[name]) for name in one)
+    one = run_on_both_engines(packed(distances, access, 7, running, 3))
     if access == "gather_scaled.4" and running is None:
         own = [CONTENTS[7 + 3 * d :][:4].tobytes() for d in distances]
         assert one["DATA"][: len(own)].tolist() == [int.from_bytes(e, "little") for e in own]

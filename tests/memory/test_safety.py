@@ -6,7 +6,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from support.programs import DATA, SHARED, build_text
+from support.programs import DATA, SHARED, build_text, kernel_head
 
 import visakit
 import vsim
@@ -18,18 +18,11 @@ from vsim.semantics import SEMANTICS
 from vsim.semantics.registers import operand_type
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
-HEAD = """.version 4.1
-.kernel "k"
-.decl BUF v_type=G type=uq num_elts=1
-.decl V v_type=G type=ud num_elts=16 align=GRF
-.decl W v_type=G type=ud num_elts=16 align=GRF
-.decl X8 v_type=G type=ud num_elts=8 align=GRF
-.decl A0 v_type=A num_elts=1
-.decl A8 v_type=A num_elts=8
-.decl P v_type=P num_elts=16
-.kernel_attr SimdSize=16
-.input BUF offset=64 size=8
+HEAD = (
+    kernel_head("BUF=uq V=ud*16 W=ud*16 X8=ud*8 A0=A A8=A*8 P=P*16", SimdSize=16)
+    + """.input BUF offset=64 size=8
 """
+)
 CALL = "fcall (M1, 16) f 0 0"
 CALLEE = """.global_function "f"
 .kernel_attr SimdSize=16

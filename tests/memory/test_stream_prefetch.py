@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.probe import LANES, Probe
-from support.programs import build_text
+from support.probe import LANES, Probe, run_on_both_engines, translated
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort
 
 from visakit import SimulationError
 from visakit.isa import FORMS
 from visakit.isa.record import Access
 from vsim.analysis.read_only_loops import only_reads_memory
-from vsim.engines.llvm.pipeline import translate
-from vsim.launch.launch import Launch
 from vsim.program import Program
 
 CONTENTS = np.random.default_rng(19).integers(0, 256, 2048, "u1")
@@ -106,13 +104,6 @@ def test_lanes_that_walk_out_of_their_buffer(load, engine):
         walking(space, size, starts, [4] + [5] * (LANES - 1)).run(engine)
 
 
-def both(probe):
-    """What the engines leave, which must agree."""
-    one, other = (probe.run(engine) for engine in ENGINES)
-    assert all(np.array_equal(one[name], other[name]) for name in one)
-    return one
-
-
 def test_a_store_in_the_loop_is_seen():
     """Each lane stores two elements ahead of where it reads."""
     ahead = [
@@ -121,7 +112,7 @@ def test_a_store_in_the_loop_is_seen():
     ]
     probe = walking("surface", 4, [100 * n for n in range(LANES)], [12] * LANES, extra=ahead)
     probe.declarations.append(".decl AHEAD v_type=G type=ud num_elts=16 align=GRF")
-    both(probe)
+    run_on_both_engines(probe)
 
 
 def test_a_store_between_loops_is_seen():
@@ -138,7 +129,7 @@ def test_a_store_between_loops_is_seen():
         "cmp.gt (M1, 16) OUTER TIMES(0,0)<1;1,0> 0:d",
         "(OUTER) goto (M1, 16) OUTSIDE",
     ]
-    both(probe)
+    run_on_both_engines(probe)
 
 
 def test_the_surface_changes_in_the_loop():
@@ -152,7 +143,7 @@ def test_the_surface_changes_in_the_loop():
         "xor (M1_NM, 1) WHICH(0,0)<1> WHICH(0,0)<0;1,0> 1:ud",
         "movs (M1_NM, 1) T20(0) WHICH(0,0)<0;1,0>",
     ]
-    found, total = both(probe), 0
+    found, total = run_on_both_engines(probe), 0
     for n in range(12):
         contents = (CONTENTS[::-1].copy(), CONTENTS)[n % 2]
         total = (3 * total + int(contents.view("u4")[n])) % 2**32
@@ -203,17 +194,9 @@ def test_lanes_that_join_others(load, start, engine):
 
 def ir_of(extra="", step=4):
     """The IR of a loop over elements, with a line more."""
-    text = f""".version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl AT v_type=G type=ud num_elts=16 align=GRF
-.decl DATA v_type=G type=ud num_elts=16 align=GRF
-.decl N v_type=G type=ud num_elts=1
-.decl T6 v_type=T num_elts=1
-.decl P1 v_type=P num_elts=1
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=16
-mul (M1, 16) AT(0,0)<1> AT(0,0)<1;1,0> AT(0,0)<1;1,0>
+    text = (
+        kernel_head("OUT=uq AT=ud*16 DATA=ud*16 N=ud T6=T P1=P", "OUT", SimdSize=16)
+        + f"""mul (M1, 16) AT(0,0)<1> AT(0,0)<1;1,0> AT(0,0)<1;1,0>
 mov (M1_NM, 1) N(0,0)<1> 0x0:ud
 ROUND:
 movs (M1_NM, 1) T6(0) 0x0:ud
@@ -226,8 +209,8 @@ cmp.lt (M1_NM, 1) P1 N(0,0)<0;1,0> 0x20:ud
 svm_block_st (4) OUT(0,0)<0;1,0> DATA.0
 ret (M1, 1)
 """
-    dispatch = Program(build_text(text)).bind(Launch("k", (16,), (16,), args=[np.zeros(64, "u4")]))
-    return translate(dispatch, full=True).text
+    )
+    return translated(Program(build_text(text)), [np.zeros(64, "u4")])
 
 
 def test_only_loops_that_leave_memory_alone_look_ahead():

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.probe import LANES, Probe
-from support.programs import build_text
+from support.probe import LANES, Probe, run_on_both_engines, translated
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort, rotated
 
 from visakit import SimulationError
-from vsim.engines.llvm.pipeline import translate
-from vsim.launch.launch import Launch
 from vsim.program import Program
 
 SIZE = 4096
@@ -67,13 +65,6 @@ def loop(space, size, rows, rounds, *, step=None, k=0, at=AT, base=0, extra=(), 
     return probe
 
 
-def both(probe):
-    """What the engines leave, which must agree."""
-    one, other = (probe.run(engine) for engine in ENGINES)
-    assert all(np.array_equal(one[name], other[name]) for name in one)
-    return one
-
-
 def outcome(probe, engine):
     """What is left, or the error."""
     try:
@@ -105,7 +96,7 @@ def test_lanes_that_walk(load, rows, rounds, steps, k):
     rows = [row * 4 if max(rows) <= 700 else row for row in rows]
     step = size * steps
     rounds = [min(count, (SIZE - size - row - k) // step + 1) for row, count in zip(rows, rounds, strict=True)]
-    found = both(loop(space, size, rows, rounds, step=step, k=k))
+    found = run_on_both_engines(loop(space, size, rows, rounds, step=step, k=k))
     for lane, (row, count) in enumerate(zip(rows, rounds, strict=True)):
         assert found["TOTAL"][lane] == total(size, [row + k + n * step for n in range(count)])
 
@@ -115,7 +106,7 @@ def test_the_sum_is_scaled(load):
     """By the size of the elements, before a bias is added."""
     space, size = load
     rows = [60 * n for n in range(LANES)]
-    found = both(loop(space, size, rows, [40] * LANES, step=1, at=SCALED, bias=12))
+    found = run_on_both_engines(loop(space, size, rows, [40] * LANES, step=1, at=SCALED, bias=12))
     assert found["TOTAL"][5] == total(size, [12 + size * (300 + n) for n in range(40)])
 
 
@@ -137,7 +128,7 @@ def test_sums_wrap_around_before_they_are_widened(size):
     largest = 2**31 - 1
     rows = [largest - 9 * size - (size - 1) - 100 * n for n in range(LANES)]
     probes = [loop("flat", size, rows, [count] * LANES, base=-largest + 2048) for count in (10, 11, 12)]
-    inside = both(probes[0])
+    inside = run_on_both_engines(probes[0])
     assert inside["TOTAL"][0] == total(size, [2048 - 9 * size - (size - 1) + n * size for n in range(10)])
     for probe in probes[1:]:
         one, other = (outcome(probe, engine) for engine in ENGINES)
@@ -149,7 +140,7 @@ def test_scalars_wrap_around():
     for k in (-24, 2**31 - 24, -(2**31) - 24 + 2**32):
         rows = [(100 * n - k + 2**31) % 2**32 - 2**31 for n in range(LANES)]
         for space in ("surface", "flat"):
-            found = both(loop(space, 1, rows, [50] * LANES, k=(k + 2**31) % 2**32 - 2**31))
+            found = run_on_both_engines(loop(space, 1, rows, [50] * LANES, k=(k + 2**31) % 2**32 - 2**31))
             assert found["TOTAL"][3] == total(1, range(300, 350))
 
 
@@ -164,7 +155,9 @@ def test_sums_of_narrow_numbers(t, first):
     probe.declarations += [f".decl {name} v_type=G type={t} num_elts=16 align=GRF" for name in ("NARROW", "INDEX")]
     probe.declarations.append(f".decl K_{t} v_type=G type={t} num_elts=1 alias=<K, 0>")
     probe.lines.insert(probe.lines.index("ROUND:"), "mov (M1, 16) NARROW(0,0)<1> ROWS(0,0)<1;1,0>")
-    assert both(probe)["TOTAL"][5] == total(1, [(first - 15 + n) % (256 if t == "ub" else 2**31) for n in range(40)])
+    assert run_on_both_engines(probe)["TOTAL"][5] == total(
+        1, [(first - 15 + n) % (256 if t == "ub" else 2**31) for n in range(40)]
+    )
 
 
 def test_a_sum_times_zero():
@@ -173,7 +166,7 @@ def test_a_sum_times_zero():
     probe = loop("flat", 4, [100 * n for n in range(LANES)], [9] * LANES)
     at = probe.lines.index(WIDE[1])
     probe.lines[at] = nowhere
-    assert both(probe)["TOTAL"][5] == total(4, [0] * 9)
+    assert run_on_both_engines(probe)["TOTAL"][5] == total(4, [0] * 9)
 
 
 def test_lanes_that_are_active_in_some_rounds_only():
@@ -191,7 +184,7 @@ def test_lanes_that_are_active_in_some_rounds_only():
         at = probe.lines.index("ROUND:") + 1
         behind = next(n for n, line in enumerate(probe.lines) if "TOTAL(0,0)<1;1,0> DATA" in line) + 1
         probe.lines = [*probe.lines[:at], *pick, *probe.lines[at:behind], "SKIP:", *probe.lines[behind:]]
-        both(probe)
+        run_on_both_engines(probe)
 
 
 def test_rows_change_between_loops():
@@ -211,7 +204,7 @@ def test_rows_change_between_loops():
             "cmp.gt (M1, 16) OUTER TIMES(0,0)<1;1,0> 0:d",
             "(OUTER) goto (M1, 16) OUTSIDE",
         ]
-        found = both(probe)
+        found = run_on_both_engines(probe)
         places = [400 + 4 * t + (7 * t + n) * size for t in range(9) for n in range(7)]
         assert found["TOTAL"][4] == total(size, places)
 
@@ -233,7 +226,7 @@ def test_memory_changes_between_loops():
         "cmp.gt (M1, 16) OUTER TIMES(0,0)<1;1,0> 0:d",
         "(OUTER) goto (M1, 16) OUTSIDE",
     ]
-    both(probe)
+    run_on_both_engines(probe)
 
 
 def test_a_store_in_the_loop_is_seen():
@@ -244,7 +237,7 @@ def test_a_store_in_the_loop_is_seen():
     ]
     probe = loop("surface", 4, [200 * n for n in range(LANES)], [12] * LANES, extra=ahead)
     probe.fill(AHEAD=("ud", [0] * LANES))
-    both(probe)
+    run_on_both_engines(probe)
 
 
 def test_rows_change_in_the_loop():
@@ -254,30 +247,21 @@ def test_rows_change_in_the_loop():
             "and (M1, 16) ROW(0,0)<1> NUMBER(0,0)<0;1,0> 1:d",
             "mad (M1, 16) ROW(0,0)<1> ROW(0,0)<1;1,0> 64:w ROWS(0,0)<1;1,0>",
         ]
-        both(loop(space, size, [100 * n for n in range(LANES)], [30] * LANES, extra=odd))
+        run_on_both_engines(loop(space, size, [100 * n for n in range(LANES)], [30] * LANES, extra=odd))
 
 
 def test_the_base_changes_in_the_loop():
     """What is added behind the widening may not be the same in all rounds."""
     for size in (1, 2, 4):
         moved = ["xor (M1_NM, 1) BASE(0,0)<1> BASE(0,0)<0;1,0> 64:q"]
-        both(loop("flat", size, [100 * n for n in range(LANES)], [30] * LANES, extra=moved))
+        run_on_both_engines(loop("flat", size, [100 * n for n in range(LANES)], [30] * LANES, extra=moved))
 
 
 def ir_of(at="add (M1, 16) PLACED(0,0)<1> ROW(0,0)<1;1,0> K(0,0)<0;1,0>", extra=""):
     """The IR of a loop over elements of rows."""
-    text = f""".version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl PLACED v_type=G type=ud num_elts=16 align=GRF
-.decl ROW v_type=G type=ud num_elts=16 align=GRF
-.decl DATA v_type=G type=ud num_elts=16 align=GRF
-.decl K v_type=G type=ud num_elts=1
-.decl T6 v_type=T num_elts=1
-.decl P1 v_type=P num_elts=1
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=16
-mul (M1, 16) ROW(0,0)<1> PLACED(0,0)<1;1,0> PLACED(0,0)<1;1,0>
+    text = (
+        kernel_head("OUT=uq PLACED=ud*16 ROW=ud*16 DATA=ud*16 K=ud T6=T P1=P", "OUT", SimdSize=16)
+        + f"""mul (M1, 16) ROW(0,0)<1> PLACED(0,0)<1;1,0> PLACED(0,0)<1;1,0>
 mov (M1_NM, 1) K(0,0)<1> 0x0:ud
 ROUND:
 movs (M1_NM, 1) T6(0) 0x0:ud
@@ -290,8 +274,8 @@ cmp.lt (M1_NM, 1) P1 K(0,0)<0;1,0> 0x20:ud
 svm_block_st (4) OUT(0,0)<0;1,0> DATA.0
 ret (M1, 1)
 """
-    dispatch = Program(build_text(text)).bind(Launch("k", (16,), (16,), args=[np.zeros(64, "u4")]))
-    return translate(dispatch, full=True).text
+    )
+    return translated(Program(build_text(text)), [np.zeros(64, "u4")])
 
 
 def test_one_scalar_tells_where_lanes_are():
@@ -369,7 +353,7 @@ def test_an_index_is_counted_up(way):
     """What counts in which lanes."""
     rows, rounds = [100 * n for n in range(LANES)], [20 + n for n in range(LANES)]
     for word, space in rotated(WORDS, ("surface", "flat")):
-        both(counted(space, 4, rows, rounds, word, up=WAYS[way], declared=DECLARED.get(way, ())))
+        run_on_both_engines(counted(space, 4, rows, rounds, word, up=WAYS[way], declared=DECLARED.get(way, ())))
 
 
 @pytest.mark.parametrize(
@@ -390,7 +374,7 @@ def test_what_is_counted_up_changes_between_loops(again):
     for (space, size), word in rotated((("surface", 1), ("flat", 1), ("flat", 4), ("surface", 4)), WORDS[:2]):
         rounds = [3 + (n * 7) % 5 if word % 2 else 5 for n in range(LANES)]
         up = [*SOME, f"add (M1, 16) INDEX(0,0)<1> INDEX(0,0)<1;1,0> {size}:d"]
-        both(counted(space, size, rows, rounds, word, up=up, again=again))
+        run_on_both_engines(counted(space, size, rows, rounds, word, up=up, again=again))
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
@@ -434,7 +418,7 @@ def test_narrow_sums_wrap_around(data_type, bits, start, bias):
     ]
     probe.declarations.append(f".decl STEP v_type=G type={data_type} num_elts=1")
     probe.lines.insert(probe.lines.index("ROUND:"), "mov (M1, 16) NARROW(0,0)<1> ROWS(0,0)<1;1,0>")
-    found = both(probe)
+    found = run_on_both_engines(probe)
     lowest = -(1 << bits - 1) if data_type in ("b", "w") else 0
     for lane in range(LANES):
         places = [bias + (3 * lane + start + n - lowest) % (1 << bits) + lowest for n in range(50)]

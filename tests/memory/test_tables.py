@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.probe import Probe
+from support.probe import Probe, translated
 from support.programs import build_text
 from support.strategies import ENGINES, RUNNING, effort
 
 from visakit import SimulationError
-from vsim.engines.llvm.pipeline import translate
-from vsim.launch.launch import Launch
 from vsim.program import Program
 
 LOADS = {1: "d8u32", 2: "d16u32", 4: "d32"}
@@ -58,5 +56,4 @@ def test_bytes_of_small_tables_are_permuted(mask, is_table):
     head = [".version 4.2", '.kernel "k"', *declared, ".input TABLE offset=64 size=8", ".kernel_attr SimdSize=16"]
     text = [*head, *lines(1, mask, 16), "lsc_store.ugm (M1, 16) flat[PLACE]:a64 DATA:d32", "ret (M1, 1)", ""]
     program = Program(build_text("\n".join(text), "bmg"))
-    dispatch = program.bind(Launch("k", (16,), (16,), args=[np.zeros(1 << 16, "u1")]))
-    assert ("pshuf" in translate(dispatch, full=True).text) is is_table
+    assert ("pshuf" in translated(program, [np.zeros(1 << 16, "u1")])) is is_table

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 from hypothesis import given
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort, seeds
 
 from vsim.engines.llvm.pipeline import translate
@@ -15,24 +15,13 @@ from vsim.launch.launch import Launch
 from vsim.program import Program
 
 LANES = 16
-HEAD = """.version 4.1
-.kernel "k"
-.decl X v_type=G type=uw num_elts=16 align=GRF
-.decl Y v_type=G type=uw num_elts=16 align=GRF
-.decl IN v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl AT v_type=G type=uq num_elts=16 align=GRF
-.decl PLACE v_type=G type=ud num_elts=16 align=GRF
-.decl K v_type=G type=ud num_elts=1
-.decl N v_type=G type=ud num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl P2 v_type=P num_elts=16
-.input X offset=32 size=32
-.input Y offset=64 size=32
-.input IN offset=128 size=8
+HEAD = (
+    kernel_head("X=uw*16 Y=uw*16 IN=uq OUT=uq AT=uq*16 PLACE=ud*16 K=ud N=ud*16 P1=P*16 P2=P*16", "X Y", at=32)
+    + """.input IN offset=128 size=8
 .input OUT offset=136 size=8
 .kernel_attr SimdSize=16
 """
+)
 INFO = """version: '1.20'
 kernels:
   - name: k

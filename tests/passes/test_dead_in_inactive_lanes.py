@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from support.probe import LANES, Probe
-from support.programs import build_text
+from support.probe import LANES, Probe, translated
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
-from vsim.engines.llvm.pipeline import translate
-from vsim.launch.launch import Launch
 from vsim.program import Program
 
 ROUNDS = [5, 1, 3, 2, 9, 4, 1, 6, 2, 7, 3, 8, 1, 5, 2, 4]
@@ -102,16 +100,9 @@ def test_lanes_that_left_an_inner_loop_keep_what_they_read_later(engine):
 
 def selects_of(loop):
     """The instructions with which the IR merges lanes, of a loop over X and N, of which N is read afterwards."""
-    text = f""".version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl X v_type=G type=f num_elts=16 align=GRF
-.decl N v_type=G type=d num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl P2 v_type=P num_elts=16
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=16
-mov (M1, 16) X(0,0)<1> 0x3f000000:f
+    text = (
+        kernel_head("OUT=uq X=f*16 N=d*16 P1=P*16 P2=P*16", "OUT", SimdSize=16)
+        + f"""mov (M1, 16) X(0,0)<1> 0x3f000000:f
 mov (M1, 16) N(0,0)<1> 0x0:d
 ROUND:
 {loop}
@@ -119,9 +110,8 @@ ROUND:
 svm_block_st (4) OUT(0,0)<0;1,0> N.0
 ret (M1, 1)
 """
-    program = Program(build_text(text))
-    dispatch = program.bind(Launch("k", (16,), (16,), args=[np.zeros(16, "i4")]))
-    ir = translate(dispatch, full=True).text
+    )
+    ir = translated(Program(build_text(text)), [np.zeros(16, "i4")])
     return [line for line in ir.splitlines() if " = select <" in line and " x i1>" in line]
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.probe import Probe
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort
 
 from vsim.engines.llvm.pipeline import translate
@@ -112,15 +112,9 @@ def test_parts_of_other_sums_make_none(at, line):
     assert addresses(lines, 0x1_FFFF_FFF0, index, [7, -7, 0, -1, 20, 30, -30, 9]) != [0x1_FFFF_FFF0 + i for i in index]
 
 
-KERNEL = """.version 4.1
-.kernel "k"
-.decl P v_type=G type=uq num_elts=1
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl INDEX v_type=G type=d num_elts=8 align=GRF
-.decl OTHER v_type=G type=d num_elts=8 align=GRF
-.decl ADDRESS v_type=G type=uq num_elts=8 align=GRF
-.decl X v_type=G type=ud num_elts=8 align=GRF
-DECLARATIONS
+KERNEL = (
+    kernel_head("P=uq LANE=uw*8 INDEX=d*8 OTHER=d*8 ADDRESS=uq*8 X=ud*8")
+    + """DECLARATIONS
 .input P offset=64 size=8
 .kernel_attr SimdSize=8
 mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
@@ -131,6 +125,7 @@ add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 1:ud
 svm_scatter.4.1 (M1, 8) ADDRESS.0 X.0
 ret (M1, 1)
 """
+)
 
 
 @pytest.mark.parametrize("lines", [SUM, TURNED], ids=["in order", "turned"])

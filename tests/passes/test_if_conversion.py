@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.counting import counted_alike
 from support.probe import LANES, Probe
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 from visakit import SimulationError
@@ -262,19 +262,9 @@ def test_lanes_of_both_sides_meet_before_all_do(engine):
     assert found["y"].tolist() == found["x"].tolist()
 
 
-PRIVATE = """.version 4.1
-.kernel "k"
-.decl BASE v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl LANE v_type=G type=uw num_elts=16 align=GRF
-.decl AT v_type=G type=uq num_elts=16 align=GRF
-.decl FAR v_type=G type=uq num_elts=16 align=GRF
-.decl X v_type=G type=ud num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl P2 v_type=P num_elts=16
-.input BASE offset=64 size=8
-.input OUT offset=72 size=8
-mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+PRIVATE = (
+    kernel_head("BASE=uq OUT=uq LANE=uw*16 AT=uq*16 FAR=uq*16 X=ud*16 P1=P*16 P2=P*16", "BASE OUT")
+    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
 mul (M1, 16) AT(0,0)<1> LANE(0,0)<1;1,0> 4:uw
 mul (M1, 16) FAR(0,0)<1> LANE(0,0)<1;1,0> 4:uw
@@ -295,6 +285,7 @@ add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 1:ud
 svm_scatter.4.1 (M1, 16) FAR.0 X.0
 ret (M1, 1)
 """
+)
 PRIVATE_INFO = """version: '1.39'
 kernels:
   - name: k

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from ordinary import DEVICES, KERNELS
-from support.programs import build
+from support.programs import build, kernel_head
 
 import visakit
 from visakit.diagnostics import SimulationError
@@ -118,29 +118,17 @@ DEPENDENT = {
 
 
 def is_free(body):
-    text = f""".version 4.1
-.kernel "k"
-.decl X v_type=G type=uw num_elts=32 align=GRF
-.decl N v_type=G type=ud num_elts=1
-.decl S v_type=G type=ud num_elts=1
-.decl A v_type=G type=ud num_elts=16 align=GRF
-.decl B v_type=G type=ud num_elts=8 align=GRF
-.decl PAIR v_type=G type=ud num_elts=32 align=GRF
-.decl TO v_type=G type=uq num_elts=16 align=GRF
-.decl WHERE v_type=G type=uq num_elts=1
-.decl P1 v_type=P num_elts=16
-.decl P2 v_type=P num_elts=16
-.decl P3 v_type=P num_elts=16
-.decl P4 v_type=P num_elts=1
-.decl AT v_type=A num_elts=1
-.input X offset=64 size=64
-.input N offset=128 size=4
-.input WHERE offset=136 size=8
+    text = (
+        kernel_head(
+            "X=uw*32 N=ud S=ud A=ud*16 B=ud*8 PAIR=ud*32 TO=uq*16 WHERE=uq P1=P*16 P2=P*16 P3=P*16 P4=P AT=A", "X N"
+        )
+        + f""".input WHERE offset=136 size=8
 .kernel_attr SimdSize=16
 {body}
 OUT:
 ret (M1, 1)
 """
+    )
     (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels
     return is_independent(kernel, 64, 16, range(64, 128), 64)
 

@@ -5,27 +5,16 @@ import re
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.probe import translated
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 from vsim.engines.llvm import target
 from vsim.engines.llvm.passes.interleave import LEAST_LINES, interleave
-from vsim.engines.llvm.pipeline import translate
-from vsim.launch.launch import Launch
 from vsim.program import Program
 
 needs_wide_vectors = pytest.mark.skipif("x86-64-v4" not in target.possible(), reason="vectors of 512 bits")
-KERNEL = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl SEED v_type=G type=ud num_elts=1
-.decl AT v_type=G type=uq num_elts=16 align=GRF
-.decl B v_type=G type=ud num_elts=16 align=GRF
-.decl LANE v_type=G type=uw num_elts=16 align=GRF
-.input OUT offset=64 size=8
-.input SEED offset=72 size=4
-.kernel_attr SimdSize=16
-"""
+KERNEL = kernel_head("OUT=uq SEED=ud AT=uq*16 B=ud*16 LANE=uw*16", "OUT SEED", SimdSize=16)
 CHAINS, STEPS, LANES = 6, 60, 16
 
 
@@ -70,7 +59,7 @@ def test_chains_alternate_and_engines_agree():
     image = kernel()
     program = Program(image)
     given = program.convert("k", [np.zeros(LANES * CHAINS, "u4"), np.uint32(5)])
-    code = translate(program.bind(Launch("k", (LANES,), (LANES,), args=given)), full=True).text
+    code = translated(program, given, LANES)
     numbers = [int(n) for n in re.findall(r"%v(\d+) = mul <16 x i32>", code)]
     assert numbers != sorted(numbers), "names count up in the old order"
     found = []

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 from vsim.analysis.control_flow import MANY_BARRIERS
@@ -10,21 +10,9 @@ from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
-HEAD = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl AT v_type=G type=uq num_elts=1
-.decl TID v_type=G type=ud num_elts=1
-.decl X v_type=G type=d num_elts=16 align=GRF
-.decl Y v_type=G type=d num_elts=16 align=GRF
-.decl N v_type=G type=d num_elts=16 align=GRF
-.decl PLACE v_type=G type=ud num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl P2 v_type=P num_elts=16
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=16
-.kernel_attr SLMSize=4
-mov (M1_NM, 1) TID(0,0)<1> %thread_x(0,0)<0;1,0>
+HEAD = (
+    kernel_head("OUT=uq AT=uq TID=ud X=d*16 Y=d*16 N=d*16 PLACE=ud*16 P1=P*16 P2=P*16", "OUT", SimdSize=16, SLMSize=4)
+    + """mov (M1_NM, 1) TID(0,0)<1> %thread_x(0,0)<0;1,0>
 mul (M1_NM, 1) TID(0,0)<1> TID(0,0)<0;1,0> 0x40:ud
 add (M1_NM, 1) AT(0,0)<1> OUT(0,0)<0;1,0> TID(0,0)<0;1,0>
 svm_block_ld (4) AT(0,0)<0;1,0> X.0
@@ -32,6 +20,7 @@ mov (M1, 16) Y(0,0)<1> 0x1:d
 mov (M1_NM, 8) PLACE(0,0)<1> 0x76543210:uv
 add (M3_NM, 8) PLACE(1,0)<1> PLACE(0,0)<1;1,0> 0x8:ud
 """
+)
 TAIL = """xor (M1, 16) X(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>
 svm_block_st (4) AT(0,0)<0;1,0> X.0
 ret (M1, 1)

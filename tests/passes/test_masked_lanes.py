@@ -4,24 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort
 
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
-KERNEL = """.version 4.1
-.kernel "k"
-.decl X v_type=G type=uw num_elts=32 align=GRF
-.decl IN v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl ID v_type=G type=ud num_elts=32 align=GRF
-.decl P v_type=G type=ud num_elts=32 align=GRF
-.decl Q v_type=G type=ud num_elts=32 align=GRF
-.decl AT v_type=G type=uq num_elts=32 align=GRF
-.input X offset=32 size=64
-.input IN offset=224 size=8
+KERNEL = (
+    kernel_head("X=uw*32 IN=uq OUT=uq ID=ud*32 P=ud*32 Q=ud*32 AT=uq*32", "X", at=32)
+    + """.input IN offset=224 size=8
 .input OUT offset=232 size=8
 .kernel_attr SimdSize=32
 .kernel_attr SLMSize=1
@@ -29,6 +21,7 @@ mov (M1, 16) ID(0,0)<1> X(0,0)<1;1,0>
 mov (M5, 16) ID(2,0)<1> X(1,0)<1;1,0>
 barrier
 """
+)
 STEPS = """add ({mask}, 16) P({row},0)<1> ID({row},0)<1;1,0> {added}:ud
 shl ({mask}, 16) P({row},0)<1> P({row},0)<1;1,0> {shift}:ud
 and ({mask}, 16) P({row},0)<1> P({row},0)<1;1,0> {high}:ud

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from further import KERNELS as FURTHER
 from ordinary import KERNELS as ORDINARY
-from support.programs import build, build_text
+from support.programs import build, build_text, kernel_head
 from support.strategies import ENGINES
 
 import visakit
@@ -31,18 +31,9 @@ kernels:
     per_thread_payload_arguments:
       - { arg_type: local_id, offset: 0, size: 192 }
 """  # fmt: skip
-HEAD = """.version 4.1
-.kernel "k"
-.decl X v_type=G type=uw num_elts=32 align=GRF
-.decl OUT v_type=G type=uq num_elts=1
-.decl S v_type=G type=ud num_elts=1
-.decl A v_type=G type=ud num_elts=32 align=GRF
-.decl B v_type=G type=ud num_elts=32 align=GRF
-.decl PAIR v_type=G type=ud num_elts=64 align=GRF
-.decl AT v_type=G type=uq num_elts=32 align=GRF
-.decl P1 v_type=P num_elts=32
-.input X offset=64 size=64
-.input OUT offset=256 size=8
+HEAD = (
+    kernel_head("X=uw*32 OUT=uq S=ud A=ud*32 B=ud*32 PAIR=ud*64 AT=uq*32 P1=P*32", "X")
+    + """.input OUT offset=256 size=8
 .kernel_attr SimdSize=32
 mul (M1_NM, 1) S(0,0)<1> %r0(0,1)<0;1,0> 0x20:ud
 add (M1, 32) A(0,0)<1> S(0,0)<0;1,0> X(0,0)<1;1,0>
@@ -50,6 +41,7 @@ shl (M1, 32) B(0,0)<1> A(0,0)<1;1,0> 0x3:ud
 add (M1, 32) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
 lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64
 """
+)
 TAIL = """
 OUT:
 lsc_store.ugm (M1, 32) flat[AT]:a64 PAIR:d32x2

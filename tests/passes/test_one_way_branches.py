@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support.counting import counted_alike
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort
 
 from vsim.engines.llvm.pipeline import translate
@@ -13,23 +13,13 @@ from vsim.launch.launch import Launch
 from vsim.program import Program
 
 LANES = 16
-TEXT = """.version 4.1
-.kernel "k"
-.decl ROUNDS v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl LANE v_type=G type=uw num_elts=16 align=GRF
-.decl X v_type=G type=ud num_elts=16 align=GRF
-.decl N v_type=G type=d num_elts=16 align=GRF
-.decl A v_type=G type=ud num_elts=16 align=GRF
-.decl B v_type=G type=ud num_elts=16 align=GRF
-.decl S v_type=G type=uq num_elts=1
-.decl AT v_type=G type=uq num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl P2 v_type=P num_elts=16
-.input ROUNDS offset=64 size=8
-.input OUT offset=72 size=8
-.kernel_attr SimdSize=16
-mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+TEXT = (
+    kernel_head(
+        "ROUNDS=uq OUT=uq LANE=uw*16 X=ud*16 N=d*16 A=ud*16 B=ud*16 S=uq AT=uq*16 P1=P*16 P2=P*16",
+        "ROUNDS OUT",
+        SimdSize=16,
+    )
+    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
 mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
 shl (M1_NM, 1) S(0,0)<1> %thread_x(0,0)<0;1,0> 2:uw
@@ -50,6 +40,7 @@ add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
 svm_scatter.4.1 (M1, 16) AT.0 A.0
 ret (M1, 1)
 """
+)
 STEP = "mad (M1, 16) A(0,0)<1> A(0,0)<1;1,0> A(0,0)<1;1,0> X(0,0)<1;1,0>"
 INSIDE = {
     "chain": STEP,

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.probe import LANES, Probe
+from support.probe import LANES, Probe, translated
 from support.programs import build_text
 from support.strategies import CHECKED, ENGINES, RUNNING
 
 from visakit import SimulationError
 from vsim.engines.llvm.ir import matrix_products as matrix_products
-from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import BufferArgument, ImageArgument, Launch
 from vsim.program import Program
 
@@ -80,9 +79,7 @@ def ir_of(lines, declarations, platform="tgllp"):
     """The IR of a kernel for 16 lanes with a buffer."""
     head = [".version 4.1", '.kernel "k"', ".decl OUT v_type=G type=uq num_elts=1", *declarations]
     text = "\n".join([*head, ".input OUT offset=64 size=8", ".kernel_attr SimdSize=16", *lines, "ret (M1, 1)", ""])
-    program = Program(build_text(text, platform))
-    dispatch = program.bind(Launch("k", (16,), (16,), args=[np.zeros(4096, "u4")]))
-    return translate(dispatch, full=True).text
+    return translated(Program(build_text(text, platform)), [np.zeros(4096, "u4")])
 
 
 def test_parts_of_dwords_are_shifted_not_picked():

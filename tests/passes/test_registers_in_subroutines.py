@@ -4,14 +4,12 @@ import random
 
 import numpy as np
 import pytest
-from support.probe import Probe
+from support.probe import Probe, translated
 from support.programs import build_text
 from support.strategies import ENGINES
 
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.reconvergence import reconvergence
-from vsim.engines.llvm.pipeline import translate
-from vsim.launch.launch import Launch
 from vsim.program import Program
 
 REGISTERS = "ABCDE"
@@ -152,7 +150,7 @@ LOOP = ["sub:", "mov (M1, 16) X(0,0)<1> N(0,0)<1;1,0>", "ROUND:", *ROUND, "ret (
 def merges(lines):
     """The number of merges in a kernel's IR: of values that some lanes wrote, with old values of the others."""
     program = Program(build_text("\n".join([*HEAD, *lines, ""])))
-    ir = translate(program.bind(Launch("k", (16,), (16,), args=[np.zeros(16, "i4")])), full=True).text
+    ir = translated(program, [np.zeros(16, "i4")])
     return sum(" = select <16 x i1>" in line for line in ir.splitlines())
 
 

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from support.programs import DATA, build_text, run_case
+from support.programs import DATA, build_text, kernel_head, run_case
 
 import visakit
 import vsim
@@ -14,15 +14,11 @@ from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm import engine
 from vsim.engines.llvm.passes import sanitize
 
-HEAD = """.version 4.1
-.kernel "k"
-.decl BUF v_type=G type=uq num_elts=1
-.decl W v_type=G type=ud num_elts=16 align=GRF
-.decl A v_type=G type=uq num_elts=16 align=GRF
-.decl O v_type=G type=ud num_elts=16 align=GRF
-.kernel_attr SimdSize=16
-.input BUF offset=64 size=8
+HEAD = (
+    kernel_head("BUF=uq W=ud*16 A=uq*16 O=ud*16", SimdSize=16)
+    + """.input BUF offset=64 size=8
 """
+)
 FAR = "add (M1, 1) BUF(0,0)<1> BUF(0,0)<0;1,0> 0x100000:uq"
 LANES = "mov (M1, 16) A(0,0)<1> BUF(0,0)<0;1,0>"
 

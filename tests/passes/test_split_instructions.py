@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.probe import LANES, Probe
+from support.probe import LANES, Probe, translated
 from support.programs import build_text
 from support.strategies import CHECKED, ENGINES, RUNNING
 
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.split_instructions import SplitInstructions
-from vsim.engines.llvm.pipeline import translate
-from vsim.launch.launch import Launch
 from vsim.program import Program
 from vsim.semantics.registers import layout_of
 
@@ -138,7 +136,6 @@ cmp.gt (M1, 16) AGAIN A(0,0)<1;1,0> 7:ud
 svm_block_st (4) OUT(0,0)<0;1,0> A.0
 ret (M1, 1)
 """
-    dispatch = Program(build_text(text, "xehp")).bind(Launch("k", (16,), (16,), args=[np.zeros(64, "u1")]))
-    ir = translate(dispatch, full=True).text
+    ir = translated(Program(build_text(text, "xehp")), [np.zeros(64, "u1")])
     assert "<16 x i64>" in ir
     assert not re.search(r"(store <16 x i64>|select <16 x i1> [^,]*, <16 x i64>)", ir)

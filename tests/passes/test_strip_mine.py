@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, rotated
 
 from vsim.engines.llvm import target
@@ -19,15 +19,7 @@ VALUES = 24
 THREADS = 3
 ITEMS = THREADS * 32
 OUTPUTS = 3
-HEAD = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl SEED v_type=G type=ud num_elts=1
-.decl LANE v_type=G type=uw num_elts=32 align=GRF
-.input OUT offset=64 size=8
-.input SEED offset=72 size=4
-.kernel_attr SimdSize=32
-"""
+HEAD = kernel_head("OUT=uq SEED=ud LANE=uw*32", "OUT SEED", SimdSize=32)
 LANES = """mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv
 add (M1_NM, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
 """

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.counting import counted_alike
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort
 
 from visakit import SimulationError
@@ -19,28 +19,13 @@ from vsim.launch.threads import threads_in_flight
 from vsim.program import Program
 
 LANES = 16
-HEAD = """.version 4.1
-.kernel "k"
-.decl ROUNDS v_type=G type=uq num_elts=1
-.decl TABLE v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl LANE v_type=G type=uw num_elts=16 align=GRF
-.decl X v_type=G type=ud num_elts=16 align=GRF
-.decl N v_type=G type=d num_elts=16 align=GRF
-.decl A v_type=G type=ud num_elts=16 align=GRF
-.decl B v_type=G type=ud num_elts=16 align=GRF
-.decl C v_type=G type=ud num_elts=16 align=GRF
-.decl F v_type=G type=f num_elts=16 align=GRF
-.decl I v_type=G type=d num_elts=16 align=GRF
-.decl S v_type=G type=d num_elts=1
-.decl AT v_type=G type=uq num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl P2 v_type=P num_elts=16
-.input ROUNDS offset=64 size=8
-.input TABLE offset=72 size=8
-.input OUT offset=80 size=8
-.kernel_attr SimdSize=16
-mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+HEAD = (
+    kernel_head(
+        "ROUNDS=uq TABLE=uq OUT=uq LANE=uw*16 X=ud*16 N=d*16 A=ud*16 B=ud*16 C=ud*16 F=f*16 I=d*16 S=d AT=uq*16 P1=P*16 P2=P*16",
+        "ROUNDS TABLE OUT",
+        SimdSize=16,
+    )
+    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
 mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
 shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
@@ -48,6 +33,7 @@ add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> ROUNDS(0,0)<0;1,0>
 svm_gather.4.1 (M1, 16) AT.0 N.0
 mov (M1, 16) A(0,0)<1> X(0,0)<1;1,0>
 """
+)
 TAIL = """
 shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
 add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.reconvergence import reconvergence
@@ -144,17 +144,9 @@ def test_a_constant_predicate_is_uniform(bits, uniform):
     assert (1 in uniform_predicates(build_text(text).module.kernels[0])) is uniform
 
 
-OVERLAPPING = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl V v_type=G type=d num_elts=16 align=GRF
-.decl N v_type=G type=d num_elts=16 align=GRF
-.decl U v_type=G type=d num_elts=1
-.decl P1 v_type=P num_elts=1
-.decl P2 v_type=P num_elts=16
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=16
-svm_block_ld (4) OUT(0,0)<0;1,0> N.0
+OVERLAPPING = (
+    kernel_head("OUT=uq V=d*16 N=d*16 U=d P1=P P2=P*16", "OUT", SimdSize=16)
+    + """svm_block_ld (4) OUT(0,0)<0;1,0> N.0
 mov (M1, 16) V(0,0)<1> 0x0:d
 mov (M1, 1) U(0,0)<1> 0x0:d
 FIRST:
@@ -170,6 +162,7 @@ cmp.gt (M1, 16) P2 N(0,0)<1;1,0> 0x0:d
 svm_block_st (4) OUT(0,0)<0;1,0> V.0
 ret (M1, 1)
 """
+)
 
 
 @pytest.mark.parametrize("engine", ["llvm", "numpy"])
@@ -180,15 +173,9 @@ def test_lanes_that_left_an_overlapping_loop_are_left_alone(engine):
     assert numbers.tolist() == [{0: 101, 1: 101, 2: 102, 3: 204, 4: 205, 5: 206}[n % 6] for n in range(16)]
 
 
-COUNTDOWN = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl N v_type=G type=d num_elts=16 align=GRF
-.decl V v_type=G type=d num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=16
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=16
-mov (M1, 8) N(0,0)<1> 0x76543210:uv
+COUNTDOWN = (
+    kernel_head("OUT=uq N=d*16 V=d*16 P1=P*16", "OUT", SimdSize=16)
+    + """mov (M1, 8) N(0,0)<1> 0x76543210:uv
 mov (M1, 8) N(1,0)<1> 0x76543210:uv
 mov (M1, 16) V(0,0)<1> 0:d
 again:
@@ -198,6 +185,7 @@ svm_block_st (4) OUT(0,0)<0;1,0> V.0
 cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:d
 (P1) goto (M1, 16) again
 """
+)
 
 
 @pytest.mark.parametrize("engine", ["llvm", "numpy"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 pytest.importorskip("z3", reason="proofs need z3-solver")
 
@@ -14,20 +14,9 @@ from vsim.prove.equal import EqualOptions, prove_equal
 from vsim.prove.subject import Subject
 from vsim.prove.verdict import Outcome
 
-SIMD8 = """.version 4.1
-.kernel "k"
-.decl X v_type=G type=uq num_elts=1 align=qword
-.decl Y v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=d num_elts=1 align=dword
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl ITEM v_type=G type=d num_elts=8 align=GRF
-.decl I v_type=G type=d num_elts=1 align=GRF
-.decl FAR v_type=G type=q num_elts=8 align=GRF
-.decl FROM v_type=G type=uq num_elts=8 align=GRF
-.decl TO v_type=G type=uq num_elts=8 align=GRF
-.decl V v_type=G type=d num_elts=8 align=GRF
-.decl W v_type=G type=d num_elts=8 align=GRF
-.decl F v_type=G type=f num_elts=8 align=GRF alias=<V,0>
+SIMD8 = (
+    kernel_head("X=uq@qword Y=uq@qword N=d@dword LANE=uw*8 ITEM=d*8 I=d*1 FAR=q*8 FROM=uq*8 TO=uq*8 V=d*8 W=d*8")
+    + """.decl F v_type=G type=f num_elts=8 align=GRF alias=<V,0>
 .decl G v_type=G type=f num_elts=8 align=GRF alias=<W,0>
 .decl P1 v_type=P num_elts=8
 .decl P2 v_type=P num_elts=8
@@ -42,6 +31,7 @@ shl (M1, 8) FAR(0,0)<1> FAR(0,0)<1;1,0> 2:q
 add (M1, 8) FROM(0,0)<1> FAR(0,0)<1;1,0> X(0,0)<0;1,0>
 add (M1, 8) TO(0,0)<1> FAR(0,0)<1;1,0> Y(0,0)<0;1,0>
 """
+)
 LOAD, STORE = "svm_gather.4.1 (M1, 8) FROM.0 V.0\n", "svm_scatter.4.1 (M1, 8) TO.0 V.0\n"
 END = "out:\nret (M1, 1)\n"
 TWICE = LOAD + "add (M1, 8) V(0,0)<1> V(0,0)<1;1,0> V(0,0)<1;1,0>\n" + STORE

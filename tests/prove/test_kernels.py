@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 pytest.importorskip("z3", reason="proofs need z3-solver")
 
@@ -12,26 +12,17 @@ from vsim.prove.prover import prove
 from vsim.prove.subject import Subject
 from vsim.prove.verdict import Outcome
 
-HEAD = """.version 4.1
-.kernel "k"
-.decl X v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=d num_elts=1 align=dword
-.decl LANE v_type=G type=uw num_elts=16 align=GRF
-.decl ITEM v_type=G type=d num_elts=16 align=GRF
-.decl I v_type=G type=d num_elts=1 align=GRF
-.decl J v_type=G type=d num_elts=16 align=GRF
-.decl FAR v_type=G type=q num_elts=16 align=GRF
-.decl AT v_type=G type=uq num_elts=16 align=GRF
-.decl V v_type=G type=ud num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl P2 v_type=P num_elts=16
-.input X offset=64 size=8
-.input N offset=72 size=4
-.kernel_attr SimdSize=16
-mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv
+HEAD = (
+    kernel_head(
+        "X=uq@qword N=d@dword LANE=uw*16 ITEM=d*16 I=d*1 J=d*16 FAR=q*16 AT=uq*16 V=ud*16 P1=P*16 P2=P*16",
+        "X N",
+        SimdSize=16,
+    )
+    + """mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv
 add (M1_NM, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
 mad (M1, 16) ITEM(0,0)<1> %group_id_x(0,0)<0;1,0> 16:ud LANE(0,0)<1;1,0>
 """
+)
 STORE = """mov (M1, 16) FAR(0,0)<1> {index}
 shl (M1, 16) FAR(0,0)<1> FAR(0,0)<1;1,0> 2:q
 add (M1, 16) AT(0,0)<1> FAR(0,0)<1;1,0> X(0,0)<0;1,0>

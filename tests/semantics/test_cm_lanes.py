@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 import vsim
@@ -100,14 +100,9 @@ def test_checks_find_nothing_in_lanes_that_are_no_work_items(engine):
     assert counted(["barrier", ONE], engine, size=1, check=["all"]) == [1] * 32
 
 
-IDS = """
-.version 4.1
-.kernel "ids"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=ud num_elts=1 align=dword
-.decl V v_type=G type=ud num_elts=4 align=GRF
-.decl A v_type=G type=uq num_elts=1 align=GRF
-{ids}
+IDS = (
+    kernel_head("OUT=uq@qword N=ud@dword V=ud*4 A=uq*1", name="ids")
+    + """{ids}
 .input OUT offset={out} size=8
 .kernel_attr PerThreadInputSize={grf}
 .kernel_attr Target="cm"
@@ -120,6 +115,7 @@ add (M1, 1) A(0,0)<1> OUT(0,0)<0;1,0> N(0,0)<0;1,0>
 svm_block_st (1) A(0,0)<0;1,0> V.0
 ret (M1, 1)
 """
+)
 INFO = """
 kernels:
   - name: ids

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text, same
+from support.programs import build_text, kernel_head, same
 from support.strategies import ENGINES
 
 import vsim
@@ -61,20 +61,16 @@ def test_denormals_where_cr0_is_never_written(platform, t, engine):
         assert tripled(t, target, platform, engine, keep) == (True, False, True, "")
 
 
-WIDENED = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl X v_type=G type=bf num_elts=16 align=GRF
-.decl Y v_type=G type=f num_elts=32 align=GRF
-.input OUT offset=64 size=8
-.kernel_attr Target="cm"
-svm_block_ld (4) OUT(0,0)<0;1,0> X.0
+WIDENED = (
+    kernel_head("OUT=uq@qword X=bf*16 Y=f*32", "OUT", Target="cm")
+    + """svm_block_ld (4) OUT(0,0)<0;1,0> X.0
 mov (M1_NM, 8) Y(0,0)<1> X(0,0)<1;1,0>
 mov (M1_NM, 8) Y(0,8)<1> (-)X(0,0)<1;1,0>
 mov.sat (M1_NM, 8) Y(1,0)<1> X(0,0)<1;1,0>
 svm_block_st (8) OUT(0,0)<0;1,0> Y.0
 ret (M1, 1)
 """
+)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -163,20 +159,15 @@ def test_which_instructions_let_the_processor_take_zeros(line, takes):
 @pytest.mark.parametrize("wrong", [False, True])
 def test_the_processor_takes_zeros_only_while_a_kernel_runs(wrong):
     """In the thread of the caller, which runs short launches, and in workers; after a fault, too."""
-    text = f"""
-.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl X v_type=G type=f num_elts=16 align=GRF
-.decl Y v_type=G type=f num_elts=16 align=GRF
-.input OUT offset=64 size=8
-.kernel_attr Target="cm"
-svm_block_ld (4) OUT(0,0)<0;1,0> X.0
+    text = (
+        kernel_head("OUT=uq@qword X=f*16 Y=f*16", "OUT", Target="cm")
+        + f"""svm_block_ld (4) OUT(0,0)<0;1,0> X.0
 {CHAIN}
 {"add (M1, 1) OUT(0,0)<1> OUT(0,0)<0;1,0> 0x100000:ud" if wrong else ""}
 svm_block_st (4) OUT(0,0)<0;1,0> Y.0
 ret (M1, 1)
 """
+    )
     program = vsim.load(build_text(text, "pvc"))
     for groups in (1, 64):
         x = np.full(16, 1e-39, "f4")
@@ -237,16 +228,9 @@ def test_denormals_between_blocks(what, keeps):
         for n in "YZ"
         for s, t, size in (("D", "ud", 4), ("Q", "uq", 8), ("F", "df", 8))
     )
-    text = f"""
-.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl AT v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=d num_elts=1 align=dword
-.decl X v_type=G type=f num_elts=16 align=GRF
-.decl Y v_type=G type=f num_elts=16 align=GRF
-.decl Z v_type=G type=f num_elts=16 align=GRF
-{views}
+    text = (
+        kernel_head("OUT=uq@qword AT=uq@qword N=d@dword X=f*16 Y=f*16 Z=f*16")
+        + f"""{views}
 .decl A v_type=A num_elts=1
 .decl P v_type=P num_elts=1
 .decl Q v_type=P num_elts=16
@@ -265,6 +249,7 @@ sub:
 {HALVED}
 ret (M1, 16)
 """
+    )
     program = vsim.load(build_text(text, "pvc"))
     tiny = np.float32([1e-39, -1e-39, 1.5e-38, -1.5e-38, 1e-45, 1, -1, 0])
     for first in (tiny, -tiny):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 from visakit import LaunchError
 from vsim.launch.launch import BufferArgument, Launch, ScalarArgument
@@ -10,22 +10,13 @@ from vsim.observe.fidelity import report
 from vsim.program import Program
 from vsim.semantics.registers import float_modes
 
-HEAD = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl AT v_type=G type=uq num_elts=8 align=GRF
-.decl X v_type=G type=f num_elts=8 align=GRF
-.decl Y v_type=G type=f num_elts=8 align=GRF
-.decl H v_type=G type=hf num_elts=16 align=GRF
-.decl N v_type=G type=ud num_elts=8 align=GRF
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl T6 v_type=T num_elts=1
-.decl P1 v_type=P num_elts=8
-.input OUT offset=64 size=8
-.input X offset=96 size=32
+HEAD = (
+    kernel_head("OUT=uq AT=uq*8 X=f*8 Y=f*8 H=hf*16 N=ud*8 LANE=uw*8 T6=T P1=P*8", "OUT")
+    + """.input X offset=96 size=32
 .kernel_attr SimdSize=8
 mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 """
+)
 STORE = """mul (M1, 8) AT(0,0)<1> LANE(0,0)<1;1,0> 4:uw
 add (M1, 8) AT(0,0)<1> AT(0,0)<1;1,0> OUT(0,0)<0;1,0>
 svm_scatter.4.1 (M1, 8) AT.0 Y.0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import CHECKED, ENGINES, RUNNING, WORD, effort, flow_programs, words
 
 from vsim.program import Program
@@ -232,20 +232,9 @@ def test_programs(program, x, running):
 
 # -- across threads --------------------------------------------------------------------------------------------
 
-GROUP = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl LANE v_type=G type=uw num_elts=16 align=GRF
-.decl ID v_type=G type=ud num_elts=16 align=GRF
-.decl TO v_type=G type=ud num_elts=16 align=GRF
-.decl X v_type=G type=ud num_elts=16 align=GRF
-.decl AT v_type=G type=uq num_elts=16 align=GRF
-.decl NUMBER v_type=G type=ud num_elts=1
-.decl P1 v_type=P num_elts=16
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=16
-.kernel_attr SLMSize=4
-mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+GROUP = (
+    kernel_head("OUT=uq LANE=uw*16 ID=ud*16 TO=ud*16 X=ud*16 AT=uq*16 NUMBER=ud P1=P*16", "OUT", SimdSize=16, SLMSize=4)
+    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
 and (M1_NM, 1) NUMBER(0,0)<1> %r0(0,2)<0;1,0> 0xff:ud
 mad (M1, 16) ID(0,0)<1> NUMBER(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
@@ -257,6 +246,7 @@ add (M1, 16) AT(0,0)<1> AT(0,0)<1;1,0> OUT(0,0)<0;1,0>
 svm_scatter.4.1 (M1, 16) AT.0 X.0
 ret (M1, 1)
 """
+)
 WRITE, READ = "scatter_scaled.4 (M1, 16) %slm 0:ud TO.0 X.0", "gather_scaled.4 (M1, 16) %slm 0:ud TO.0 X.0"
 TURN = "xor (M1, 16) TO(0,0)<1> TO(0,0)<1;1,0> 0xfc:ud"
 ROUND = "\n".join([READ, "add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 1:ud"])

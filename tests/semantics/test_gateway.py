@@ -2,31 +2,20 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 import visakit
 import vsim
 from visakit import LaunchError
 
-TEXT = """
-.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1 align=qword
-.decl A v_type=G type=uq num_elts=1 align=qword
-.decl N v_type=G type=ud num_elts=1
-.decl X v_type=G type=ud num_elts=16 align=GRF
-.decl P v_type=P num_elts=1
-.decl V v_type=G type=ud num_elts=1 align=GRF
-.decl H v_type=G type=ud num_elts=16 align=GRF
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=16
-.kernel_attr NBarrierCnt=4
-.kernel_attr SLMSize=1
-{lines}
+TEXT = (
+    kernel_head("OUT=uq@qword A=uq@qword N=ud X=ud*16 P=P V=ud*1 H=ud*16", "OUT", SimdSize=16, NBarrierCnt=4, SLMSize=1)
+    + """{lines}
 ret (M1, 1)
 {functions}
 """
+)
 
 
 def handed_over(send, engine, functions=""):

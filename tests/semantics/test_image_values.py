@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import scalar
 from support.probe import Probe
+from support.programs import kernel_head
 from support.strategies import CHECKED, ENGINES, RUNNING, randoms, rotated, some_of_each
 from test_memory_values import BFLOAT_NAMES, INTEGER_ATOMICS, LSC_NAMES, atomic_values, model_atomics
 
@@ -740,14 +741,9 @@ def test_urb_writes():
     from vsim.launch.launch import BufferArgument, Launch
     from vsim.program import Program
 
-    text = """.version 4.1
-.kernel "k"
-.decl HANDLE v_type=G type=ud num_elts=8 align=GRF
-.decl MASK v_type=G type=ud num_elts=8 align=GRF
-.decl SLOT v_type=G type=ud num_elts=8 align=GRF
-.decl DATA v_type=G type=ud num_elts=32 align=GRF
-.kernel_attr SimdSize=8
-mov (M1, 8) HANDLE(0,0)<1> 0x76543210:uv
+    text = (
+        kernel_head("HANDLE=ud*8 MASK=ud*8 SLOT=ud*8 DATA=ud*32", SimdSize=8)
+        + """mov (M1, 8) HANDLE(0,0)<1> 0x76543210:uv
 mov (M1, 8) SLOT(0,0)<1> 1:ud
 mov (M1, 8) MASK(0,0)<1> 0xb0000:ud
 mul (M1, 8) DATA(0,0)<1> HANDLE(0,0)<1;1,0> 10:ud
@@ -757,6 +753,7 @@ add (M1, 8) DATA(3,0)<1> DATA(0,0)<1;1,0> 3:ud
 urb_write_3d (M1, 8) 4 2 MASK.0 HANDLE.0 SLOT.0 DATA.0
 ret (M1, 1)
 """
+    )
     urb = np.zeros(64, "u4")
     argument = BufferArgument(urb)
     Program(build_text(text)).run(Launch("k", (8,), (8,), args=[argument], names={"%urb": argument}))

@@ -7,16 +7,15 @@ import re
 import numpy as np
 import pytest
 from support import scalar
+from support.probe import translated
 from support.programs import COPY, build_text
 from support.strategies import FUZZ
 
 from visakit.language.types import HF, F
 from vsim.engines.llvm import target
 from vsim.engines.llvm.ir import rounded
-from vsim.engines.llvm.pipeline import translate
 from vsim.engines.numpy import algebra as numpy_algebra
 from vsim.engines.numpy.algebra import DTYPES, NumpyAlgebra, fma_double
-from vsim.launch.launch import Launch
 from vsim.program import Program
 from vsim.semantics import mathematics
 
@@ -210,8 +209,8 @@ def test_powers_of_whole_numbers_need_no_polynomial(rounding):
         program.image.approximate = approximate
         one, other = (_launched(program, bits, engine).view(dtype) for engine in ("llvm", "numpy"))
         assert _same(one, other)
-        dispatch = program.bind(Launch("copy", (64,), (64,), args=[bits, np.zeros_like(bits)]))
-        assert not re.search(r"double|@llvm\.fma", translate(dispatch, full=True).text)
+        ir = translated(program, [bits, np.zeros_like(bits)], 64, "copy")
+        assert not re.search(r"double|@llvm\.fma", ir)
 
 
 def test_sine_and_cosine_of_an_argument_share_polynomials():
@@ -224,7 +223,7 @@ def test_sine_and_cosine_of_an_argument_share_polynomials():
         build_text(COPY.replace(".decl BASE", declared).replace("MIDDLE", "\n".join([KEEP.strip(), *lines])))
     )
     bits = np.zeros(64, "u4")
-    text = translate(program.bind(Launch("copy", (64,), (64,), args=[bits, bits.copy()])), full=True).text
+    text = translated(program, [bits, bits.copy()], 64, "copy")
     group = text[text.index("define void @group(") :].partition("\n}")[0]
     assert len(re.findall(r"call <8 x double> @llvm\.fma", group)) == (11 if target.fuses() else 0)
 

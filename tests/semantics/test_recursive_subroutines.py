@@ -4,23 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import CHECKED, ENGINES, WORD
 
 from visakit import SimulationError
 from vsim.program import Program
 
-TEXT = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl N v_type=G type=d num_elts=16 align=GRF
-.decl X v_type=G type=ud num_elts=16 align=GRF
-.decl T v_type=G type=ud num_elts=16 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl P2 v_type=P num_elts=16
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=16
-svm_block_ld (4) OUT(0,0)<0;1,0> N.0
+TEXT = (
+    kernel_head("OUT=uq N=d*16 X=ud*16 T=ud*16 P1=P*16 P2=P*16", "OUT", SimdSize=16)
+    + """svm_block_ld (4) OUT(0,0)<0;1,0> N.0
 add (M1_NM, 1) OUT(0,0)<1> OUT(0,0)<0;1,0> 0x40:uq
 svm_block_ld (4) OUT(0,0)<0;1,0> X.0
 cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:d
@@ -53,6 +45,7 @@ add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 13:ud
 add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 1:d
 ret (M1, 16)
 """
+)
 
 
 def even(n, x, other):

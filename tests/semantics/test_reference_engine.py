@@ -5,33 +5,22 @@ import gc
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 
 from vsim.launch.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program
 from vsim.semantics import SEMANTICS
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
-HEAD = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl AT v_type=G type=uq num_elts=8 align=GRF
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl GIVEN v_type=G type=ud num_elts=8 align=GRF
-.decl N v_type=G type=ud num_elts=8 align=GRF
-.decl X v_type=G type=ud num_elts=8 align=GRF
-.decl EIGHTH v_type=G type=ud num_elts=1
-.decl QUARTER v_type=G type=ud num_elts=1
-.decl A0 v_type=A num_elts=1
-.decl P1 v_type=P num_elts=8
-.decl P2 v_type=P num_elts=8
-.input OUT offset=64 size=8
-.input GIVEN offset=96 size=32
+HEAD = (
+    kernel_head("OUT=uq AT=uq*8 LANE=uw*8 GIVEN=ud*8 N=ud*8 X=ud*8 EIGHTH=ud QUARTER=ud A0=A P1=P*8 P2=P*8", "OUT")
+    + """.input GIVEN offset=96 size=32
 .kernel_attr SimdSize=8
 mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 mov (M1, 8) X(0,0)<1> 0:ud
 mov (M1, 8) N(0,0)<1> 0:ud
 """
+)
 STORE = """
 mad (M1, 8) N(0,0)<1> %group_id_x(0,0)<0;1,0> 8:uw LANE(0,0)<1;1,0>
 mul (M1, 8) AT(0,0)<1> N(0,0)<1;1,0> 4:uw

@@ -4,23 +4,15 @@ first remaining lane, and a half of a thread without work-items has no such lane
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 import visakit
 from vsim.program import Program
 
-TEXT = """\
-.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl X v_type=G type=ud num_elts=32 align=GRF
-.decl AT v_type=G type=uw num_elts=1
-.decl GOT v_type=G type=ud num_elts=1
-.decl A0 v_type=A num_elts=1
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=32
-mov (M1_NM, 16) X(0,0)<1> 7:ud
+TEXT = (
+    kernel_head("OUT=uq X=ud*32 AT=uw GOT=ud A0=A", "OUT", SimdSize=32)
+    + """mov (M1_NM, 16) X(0,0)<1> 7:ud
 mov (M5_NM, 16) X(2,0)<1> 9:ud
 mov (M1_NM, 1) AT(0,0)<1> 0xfffc:uw
 addr_add (M5_NM, 1) A0(0)<1> &X AT(0,0)<0;1,0>
@@ -29,6 +21,7 @@ mov (M5, 16) X(0,0)<1> GOT(0,0)<0;1,0>
 svm_block_st (4) OUT(0,0)<0;1,0> X.0
 ret (M1, 1)
 """
+)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

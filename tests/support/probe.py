@@ -10,6 +10,7 @@ from support.scalar import DTYPES, encode
 from support.strategies import ENGINES
 from visakit import SimulationError
 from visakit.language.platforms import find
+from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import BufferArgument, Launch
 from vsim.program import Program
 
@@ -161,6 +162,18 @@ class Probe:
 def image_of(text, platform):
     """The image of a text, which the engines and examples of a test share; native code of it is cached in files."""
     return build_text(text, platform)
+
+
+def translated(program, arguments, items=LANES, kernel="k"):
+    """The fast engine's IR of a launch of one group of whole threads."""
+    return translate(program.bind(Launch(kernel, (items,), (items,), args=arguments)), full=True).text
+
+
+def run_on_both_engines(probe):
+    """The contents of a probe's variables and buffers, which are the same on both engines."""
+    one, other = (probe.run(engine) for engine in ENGINES)
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    return one
 
 
 def same_on_both_engines(probe):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import time
 from collections.abc import Callable
 from functools import cache
@@ -16,6 +17,7 @@ from visakit.objects.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch.launch import BufferArgument, ImageArgument, compare
 from vsim.launch.launch_file import parse_launch
+from vsim.profile.profiler import Profiler
 from vsim.program import Program
 
 TESTS = Path(__file__).parent.parent
@@ -33,6 +35,7 @@ HEAD = """.version 4.1
 """
 """The beginning of a small kernel: variables of a few kinds to make mistakes with."""
 
+_SIZES = {"b": 1, "w": 2, "hf": 2, "bf": 2, "d": 4, "f": 4, "q": 8, "df": 8}
 needs_corpus = pytest.mark.skipif(not SHARED.exists(), reason="the shared corpus is not beside the repository")
 
 
@@ -61,6 +64,12 @@ def packed_program(name: str) -> Program:
     return Program(read_image(lzma.decompress(data), f"{name}.image"))
 
 
+def expected_findings(source: str, codes: str = r"[^\n]*K00[^\n]*") -> dict[str, list[str]]:
+    """The words above each kernel of a source in ``checks``: codes of findings, and what the source explains."""
+    text = (DATA / "checks" / source).read_text()
+    return {name: words.split() for words, name in re.findall(rf"^// ({codes})\nKERNEL\((\w+)", text, re.MULTILINE)}
+
+
 def build_text(text: str, platform: str = "tgllp", info: str = "", name: str = "test.visaasm") -> LinkedImage:
     """An image of one text, and perhaps of ze_info."""
     linker = Linker(LinkOptions(platform=platform))
@@ -68,6 +77,17 @@ def build_text(text: str, platform: str = "tgllp", info: str = "", name: str = "
     if info:
         linker.add_info(info.encode(), "ze_info.yaml")
     return read_image(linker.run().image.to_bytes(), "test.bin")
+
+
+def profiler_of(case: str, platform: str, engine: str, detail: bool = False) -> Profiler:
+    """A profile of all launches of a case."""
+    folder, profiler = DATA / "cases" / case / platform, Profiler(detail=detail)
+    program, path = Program(build(folder, platform)), folder.parent / "launch.json"
+    file = parse_launch(path.read_text(), str(folder.parent), str(path))
+    for index in range(len(file)):
+        watching = profiler.watching()
+        profiler.ended(watching, program.run(file.launch(index), engine=engine, observers=watching.observers))
+    return profiler
 
 
 def run_case(folder: Path, launch: Path, platform: str, engine: str) -> tuple[list[np.ndarray], list[str]]:
@@ -102,6 +122,36 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     if a.dtype.kind == "f":
         return bool((((a == b) & (np.signbit(a) == np.signbit(b))) | ((a != a) & (b != b))).all())
     return bool((a == b).all())
+
+
+def kernel_head(variables: str, inputs: str = "", *, name: str = "k", at: int | str = 64, **attributes: object) -> str:
+    """The beginning of a kernel's text.
+
+    Args:
+        variables: declarations: ``N=ud`` is one element, ``X=ud*16`` has 16 from the beginning of a register,
+            ``OUT=uq@qword`` another alignment; P, A, T and S in place of a type are predicates, addresses, surfaces and
+            samplers.
+        inputs: names of variables that are arguments, in the order of the payload.
+        at: offset of the first input in the payload.
+        attributes: of the kernel, such as SimdSize.
+    """
+    lines, sizes = [".version 4.1", f'.kernel "{name}"'], {}
+    for variable, kind, _, count, _, alignment in re.findall(r"(\w+)=([^\s*@]+)(\*([^@\s]+))?(@(\w+))?", variables):
+        is_typed = kind not in ("P", "A", "T", "S")
+        typed, aligned = (f"G type={kind}", alignment or ("GRF" if count else "")) if is_typed else (kind, alignment)
+        lines.append(
+            f".decl {variable} v_type={typed} num_elts={count or 1}" + (f" align={aligned}" if aligned else "")
+        )
+        sizes[variable] = kind, count or 1
+    for variable in inputs.split():
+        kind, count = sizes[variable]
+        size = _SIZES[kind if kind in _SIZES else kind.lstrip("u")] * int(count)
+        lines.append(f".input {variable} offset={at} size={size}")
+        at = int(at) + size if str(at).isdigit() else at
+    lines += [
+        f".kernel_attr {key}=" + (f'"{value}"' if key == "Target" else f"{value}") for key, value in attributes.items()
+    ]
+    return "\n".join(lines) + "\n"
 
 
 COPY = """.version 4.1
