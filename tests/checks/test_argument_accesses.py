@@ -121,7 +121,7 @@ def test_an_access_across_the_end_says_how_much_of_it_is_outside(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_no_part_of_larger_memory_is_as_it_was(engine):
+def test_whole_arrays_end_with_their_allocation(engine):
     """Whole arrays are bounded by their allocation, whose end is a fault, as is that of the allocation of a part."""
     own = program(LINES["scatter"][0], 16)
     whole = np.zeros(ITEMS, "u4")

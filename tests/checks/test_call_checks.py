@@ -132,7 +132,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "simd", "how", "nested", "schedule"), CASES)
-def test_what_a_callee_must_keep(name, simd, how, nested, schedule):
+def test_registers_that_a_callee_must_preserve(name, simd, how, nested, schedule):
     """The defect is found at the call whose callee has it, in every thread; its twin is not."""
     defect, twin = (source(lines, simd, how, nested) for lines in PAIRS[name])
     wanted = findings(defect, simd, "numpy")

@@ -33,7 +33,7 @@ CALLED = [*PARTIAL[:2], "fcall (M1, 16) f 8 2", "over:"]
 @pytest.mark.parametrize(
     "source", (kernel(["barrier", *PARTIAL]), kernel(["barrier", *CALLED], function("f", ["barrier"])))
 )
-def test_a_finding_says_what_where_and_who_was_first(source, schedule, engine):
+def test_a_finding_names_instruction_place_and_first_work_item(source, schedule, engine):
     """In each thread five work-items go around a barrier: the first one of the first thread is named, all are counted."""
     (found,) = findings(source, engine, schedule=schedule)
     assert (found.code, found.check, found.count) == ("K021", "divergence", 12)
@@ -42,11 +42,11 @@ def test_a_finding_says_what_where_and_who_was_first(source, schedule, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_launches_find_nothing_where_nobody_asks_or_nothing_is_wrong(engine):
+def test_no_findings_without_a_check_or_without_a_defect(engine):
     assert findings(kernel(PARTIAL), engine, check="") == []
     assert findings(kernel(["barrier"]), engine) == []
 
 
-def test_what_is_no_check_is_wrong_usage():
+def test_an_unknown_check_is_wrong_usage():
     with pytest.raises(UsageError, match=r"check names 'divergense', which is not a check"):
         findings(kernel([]), "numpy", check="divergense")

@@ -120,7 +120,7 @@ def test_defects_are_found_and_their_mended_twins_are_not(name):
 
 
 @pytest.mark.parametrize(("name", "lanes"), rotated(PAIRS, (8, 32)))
-def test_they_are_found_whatever_the_number_of_lanes(name, lanes):
+def test_defects_are_found_with_any_number_of_lanes(name, lanes):
     defect, twin = PAIRS[name]
     wanted = findings(defect, "numpy", lanes=lanes)
     assert {f.code for f in wanted} == {name[:4]}
@@ -147,7 +147,7 @@ def test_the_other_side_of_two_barriers_is_thread_0(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("lines", (["barrier"], SPLIT, ["nbarrier.signal 3:ub 4:ub", "nbarrier.wait 3:ub"]))
-def test_behind_the_fault_of_a_barrier_stands_where_the_others_are(lines, engine):
+def test_a_deadlock_at_a_barrier_names_the_place_of_the_other_threads(lines, engine):
     """Two of four threads go around it: they have ended."""
     with pytest.raises(SimulationError) as fault:
         findings(around(ODD_THREADS, lines), engine)

@@ -83,7 +83,7 @@ def test_a_race_of_texels_is_found_and_nothing_in_the_mended_twin(name):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_texels_of_all_sizes_are_places_of_their_own(format):
+def test_texels_of_all_sizes_race_separately(format):
     """Neighbours within a dword do not race; the texel itself does, and the report names it."""
     own = [WRITE.format("LANE", "Y"), READ.format("LANE", "Y")]
     assert found(own, format) == []

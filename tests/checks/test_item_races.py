@@ -109,7 +109,7 @@ def text(lines):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_orders_and_whose_messages_are(name, engine):
+def test_order_and_ownership_of_messages(name, engine):
     lines, count = PROGRAMS[name]
     result = Program(build_text(text(lines))).launch("k", 32, 16, [], engine=engine, check="race-items")
     assert [f.code for f in result.findings] == ["K005"] * count
@@ -137,7 +137,7 @@ def steps(*lines):
         ("oword_st (1) %slm 0:ud S.0", False),
     ],
 )
-def test_exchanges_are_where_lanes_read_what_is_others(line, orders):
+def test_reads_of_other_lanes_registers_are_exchanges(line, orders):
     assert (1 in steps(LOAD, line)) == orders
 
 

@@ -29,7 +29,7 @@ ALL = in_turn(sorted(EXPECTED), product(IMAGES, ["numpy"])) + in_turn(TURNS, pro
 """Only groups that wait for each other get native code, which takes time to make."""
 
 
-def test_there_are_enough_of_them():
+def test_the_source_has_twenty_five_kernels():
     assert len(EXPECTED) >= 25
 
 

@@ -179,7 +179,7 @@ def executed(steps, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 @effort(12)
 @given(steps=PROGRAM)
-def test_both_engines_find_what_the_model_has_of_their_order(engine, steps):
+def test_both_engines_find_the_races_of_the_models_order(engine, steps):
     source, numbers = text(steps)
     found = findings(source, engine, GROUPS * THREADS * 16, THREADS * 16, [np.zeros(64, np.uint32)])
     ran, order = executed(steps, engine)

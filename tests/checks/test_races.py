@@ -168,7 +168,7 @@ def findings(source, engine, items, local, args, schedule="", platform="pvc"):
 @pytest.mark.parametrize("engine", ENGINES)
 @effort(10)
 @given(steps=st.lists(STEP, max_size=5).map(halves), schedule=st.sampled_from(["", "reverse", "random:3"]))
-def test_both_engines_find_what_the_model_has_in_every_schedule(engine, steps, schedule):
+def test_both_engines_find_the_models_races_in_every_schedule(engine, steps, schedule):
     source, numbers = text(steps)
     found = findings(source, engine, 16 * THREADS, 16 * THREADS, [np.zeros(4, np.uint32)], schedule=schedule)
     assert {frozenset((numbers[n], k) for n, k in pair) for pair in pairs(found)} == modelled(steps)
@@ -199,7 +199,7 @@ def text_of_groups(steps):
 @pytest.mark.parametrize("halved", [False, True])
 @effort(10)
 @given(steps=st.lists(st.one_of(IN_GROUPS, IN_GROUPS, st.just("barrier")), max_size=7), where=st.integers(0, 7))
-def test_words_tell_what_groups_race_and_nothing_else(halved, steps, where):
+def test_a_second_run_only_for_racing_groups(halved, steps, where):
     """The launch runs again to record what races, and only then, but where an access lies between the halves of a
     barrier.
     """
@@ -373,7 +373,7 @@ def test_words_of_memory_at_an_odd_place_are_watched_from_its_first_byte_on(monk
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_raced_before_a_fault_is_found(engine):
+def test_races_before_a_fault_are_found(engine):
     """The launch reports the races in front of the fault, and memory has the contents of the faulting launch."""
     memory = np.zeros(1024, np.uint8)
     source = text_of_parts([("store", 4, 4, 0, 4, 16), ("load", 4, 4, 0, 5, 16), ("store", 4, 4, 0, 1 << 20, 16)])
@@ -385,7 +385,7 @@ def test_what_raced_before_a_fault_is_found(engine):
 
 
 @pytest.mark.parametrize("shift", [0, 3])
-def test_what_the_program_writes_while_a_launch_runs_again_stays(monkeypatch, shift):
+def test_writes_of_the_program_during_a_second_run_stay(monkeypatch, shift):
     """The program's writes survive the second run, and so do those of the launch."""
     memory = np.zeros(1 << 21, np.uint8)[shift:]
     prepare = race_runs.RaceRun.prepare
@@ -409,7 +409,7 @@ def test_what_the_program_writes_while_a_launch_runs_again_stays(monkeypatch, sh
     memories=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 300)), min_size=1, max_size=12),
     written=st.sets(st.integers(0, 700)),
 )
-def test_few_windows_hold_what_was_written(memories, written):
+def test_few_windows_contain_all_writes(memories, written):
     """Whether in one memory or in many; each holds an eighth of all at most, without what lies between memories."""
     places, end = [], 64
     for gap, size in memories:

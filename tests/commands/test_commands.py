@@ -297,7 +297,7 @@ def test_standard_streams_and_python_m():
     assert run("vsim", "-", input=image.stdout).stdout.startswith(b"k: done")
 
 
-def test_version_and_what_is_not_loaded_without_need():
+def test_version_loads_few_modules():
     for tool in APPS:
         assert run(tool, "--version").stdout.decode() == f"{tool} (visakit) 0.1.0\n"
     code = (
@@ -343,7 +343,7 @@ def test_interrupt(engine, more, tmp_path):
         assert errors == b"vsim: interrupted\n"
 
 
-def test_a_folder_that_is_gone_is_not_standard_output(tmp_path):
+def test_a_removed_working_directory_is_an_error(tmp_path):
     script = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -m vasm x.visaasm"
     done = subprocess.run(
         ["sh", "-c", script], capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}
@@ -401,7 +401,7 @@ def test_long_lines_and_names_are_cut():
         assert shown[mark.index("^")] == line[start - 1]
 
 
-def test_what_terminals_obey_is_escaped():
+def test_control_characters_are_escaped():
     """Control characters of file names in messages move no cursor, reverse no line and begin no line."""
     name = "a\nb\x1b[2J\u202ec\udcff\x85"
     span = Span(name, 1, 3, 1, text="x\t\x1b[31my")

@@ -70,7 +70,7 @@ def test_moves_are_free_and_the_floor_is_the_largest_of_the_pipes():
     assert all(p.name != "FPU" for p in costs.floor.pipes)
 
 
-def test_what_is_free_takes_no_constants():
+def test_free_instructions_need_no_constants():
     move, line = "mov (M1, 16) D(0,0)<1> X(0,0)<1;1,0>", "mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>"
     assert pipe(costs_of(f"{move}\n{line}", "ptl"), "FPU").cycles == TRIPS / 2  # whatever lanes of FP64 there are
 
@@ -151,7 +151,7 @@ def test_every_constant_has_a_mark_and_a_source():
             assert one.value is None or one.value > 0
 
 
-def test_what_the_table_does_not_have_is_refused_by_name():
+def test_unknown_platforms_and_constants_are_refused_by_name():
     with pytest.raises(CostError, match=r"'nvl'.*cri and ptl") as caught:
         of_platform(find("nvl"))
     assert caught.value.diagnostics[0].code == "Q001"

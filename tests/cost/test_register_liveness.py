@@ -147,7 +147,7 @@ def executed(lines, lanes, seed, steps=60):
 
 @effort(60)
 @given(texts(), st.integers(0, 1 << 16))
-def test_what_any_lane_still_reads_is_held(text, seed):
+def test_registers_that_any_lane_reads_later_are_live(text, seed):
     _, held = analysed(text.visa())
     steps = list(executed(text.lines, 3, seed))
     rng = random.Random(seed)
@@ -220,7 +220,7 @@ def test_a_predicated_write_ends_no_life():
     assert "A" not in held_names(body.format(gap))[1]
 
 
-def test_a_write_under_a_mask_does_not_end_what_other_lanes_broadcast():
+def test_a_masked_write_does_not_kill_a_register_that_other_lanes_broadcast():
     body = (
         "mov (M1_NM, 16) A(0,0)<1> 0:d\ncmp.lt (M1, 16) P1 A(0,0)<1;1,0> 1:d\n(P1) goto (M1, 16) END\n"
         "mov (M1, 1) S(0,0)<1> 0:d\nmov (M1, 16) A(0,0)<1> 1:d\nadd (M1, 16) B(0,0)<1> A(0,0){} 1:d\n"
@@ -238,13 +238,13 @@ def test_a_register_whose_address_is_taken_is_read_by_address():
     assert "A" in held[2]
 
 
-def test_a_mark_of_lifetime_ends_what_was_before():
+def test_a_mark_of_lifetime_kills_the_old_value():
     body = "mov (M1_NM, 16) A(0,0)<1> 0:d\nmov (M1_NM, 1) S(0,0)<1> 0:d\n{}(P1) mov (M1, 16) A(0,0)<1> 1:d\nmov (M1, 16) B(0,0)<1> A(0,0)<1;1,0>\nret (M1, 1)\n"
     assert "A" in held_names(body.format(""))[1]
     assert "A" not in held_names(body.format("lifetime.start A\n"))[1]
 
 
-def test_subroutines_keep_what_their_callers_read_after_them():
+def test_registers_of_callers_are_live_in_subroutines():
     held = held_names(
         "mov (M1_NM, 16) A(0,0)<1> 0:d\ncall (M1, 16) F\nmov (M1, 16) B(0,0)<1> A(0,0)<1;1,0>\nret (M1, 16)\n"
         '.function "F"\nF:\nmov (M1, 1) S(0,0)<1> 0:d\nret (M1, 16)\n'

@@ -173,7 +173,7 @@ def test_kernels_that_spill_are_told_from_those_that_do_not(name):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_reports_of_a_pair_differ_in_what_spills(name):
+def test_reports_of_a_pair_differ_in_spills(name):
     fits, over, platform = PAIRS[name]
     good, bad = details(fits.use(platform)), details(over.use(platform))
     assert "spills: none predicted" in good and "too many" not in good.partition("*")[2].splitlines()[0]
@@ -211,7 +211,7 @@ def test_the_variables_of_the_peak_are_named_with_their_places():
     assert rows["W1"].bytes == 64 and not rows["W1"].is_input
 
 
-def test_what_lanes_wait_with_is_marked():
+def test_registers_of_waiting_lanes_are_marked():
     use = branches(True).use("bmg")
     waiting = [row.name for row in use.pressure.variables() if row.waits]
     assert len(waiting) == 70 and all(name.startswith("E") for name in waiting)

@@ -326,7 +326,7 @@ def test_a_call_between_modules():
         link([main, ShaderModule("big", [InstructionSlot((0,) * 6)] * 512)])
 
 
-def test_objects_that_do_not_say_what_functions_are():
+def test_objects_without_kinds_of_functions():
     """Objects of earlier versions; their calls are not checked."""
     main = assemble(program(".extern sub plain", "call sub", inc(Y)), "main")
     library = assemble("function sub plain\nadd r1.r, r1, 1.0\nret\n", "library")
@@ -553,7 +553,7 @@ def alone(tree, registers):
     max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")), deadline=None, suppress_health_check=list(HealthCheck)
 )
 @given(statements(), st.lists(st.lists(st.integers(-2, 6), min_size=12, max_size=12), min_size=4, max_size=4))
-def test_groups_do_what_each_processor_would_do_alone(tree, start):
+def test_groups_agree_with_single_processors(tree, start):
     lines = [f".int i{n} {c} 0 1" for n, c in enumerate(COUNTS)]
     written(tree, lines)
     lines += ["end", "function sub", "add r3.r, r3, 4", "ret"]

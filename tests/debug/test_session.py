@@ -35,7 +35,7 @@ def begun(groups=1, rounds=3, room=None, check="", text=TEXT):
     return Session(program, [launch], check=check), y
 
 
-def test_groups_that_nobody_watches_run_on_the_fast_engine():
+def test_unwatched_groups_run_on_the_fast_engine():
     session, y = begun(groups=40)
     session.add_breakpoint("*10", "$group == 33 && N[1] > 0")
     stop = session.resume()
@@ -48,7 +48,7 @@ def test_groups_that_nobody_watches_run_on_the_fast_engine():
     assert session.reverse_continue().reason == "begin" and not y.any()
 
 
-def test_a_fault_in_a_group_that_nobody_watches():
+def test_a_fault_in_an_unwatched_group():
     session, y = begun(groups=40, room=8 * 20 + 3)
     stop = session.resume()
     assert (stop.reason, session.focus, session.execution.part) == ("fault", Focus(20, 0, 3), 20)
@@ -203,7 +203,7 @@ def test_notation_of_threads(text, inside, outside):
     ]
 
 
-def test_what_cannot_be_done_leaves_the_launch_where_it_was():
+def test_a_refused_command_does_not_move_the_launch():
     session, _ = begun()
     session.add_breakpoint("*2")
     session.resume()

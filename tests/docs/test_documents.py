@@ -162,7 +162,7 @@ def test_picture_of_regions():
 
 
 @pytest.mark.skipif(not shutil.which("ocloc"), reason="the compiler driver ocloc is not installed")
-def test_pictures_of_the_readme_show_what_the_commands_print():
+def test_pictures_of_the_readme_show_the_output_of_the_commands():
     generator = runpy.run_path(str(ROOT / "docs" / "generate_pictures.py"))
     for name in generator["COMMANDS"]:
         picture = (generator["FOLDER"] / f"{name}.svg").read_text()
@@ -191,7 +191,7 @@ def test_attributes_are_documented_as_they_are_checked():
     assert [row for row in rows if row not in page] == []
 
 
-def test_references_of_docstrings_name_what_is_there():
+def test_references_of_docstrings_name_existing_objects():
     """A reference with a package names a module, and the word behind that is written in the module."""
     sources = {p.relative_to(ROOT).as_posix(): p.read_text() for tool in TOOLS for p in (ROOT / tool).rglob("*.py")}
     wanted = re.compile(rf":(?:mod|func|class|meth|data|attr):`~?((?:{'|'.join(TOOLS)})(?:\.\w+)+)`")

@@ -159,7 +159,7 @@ def test_a_difference_is_shown_and_blessed(old, new, diff):
     assert golden_files.blessed(golden, outcome) == example()
 
 
-def test_dots_stand_for_any_lines_and_are_kept():
+def test_dots_match_any_lines_and_survive_blessing():
     text = re.sub(r"t\.visaasm:4:23.*?127\n", "...\n  hint: b holds -128 to 127\n", example(), flags=re.DOTALL)
     golden = golden_files.read(text)
     outcome = golden_files.run(golden)

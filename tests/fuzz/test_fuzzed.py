@@ -310,7 +310,7 @@ def test_halves_that_must_stay_apart_are_found(monkeypatch):
                 parts.TARGETS[0].check(parts.make(seed))
 
 
-def test_the_fuzzer_says_what_it_tried(tmp_path):
+def test_the_fuzzer_reports_its_inputs(tmp_path):
     done = subprocess.run(
         [sys.executable, str(FOLDER), "json", "--count", "4", "--jobs", "2", "--json", "summary"],
         cwd=tmp_path, capture_output=True, text=True, check=True,

@@ -11,7 +11,7 @@ from vsim.sources.zebins import read_program
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
 
 
-def test_programs_share_buffers_and_have_data_of_their_own():
+def test_programs_share_buffers_and_have_separate_data():
     space = AddressSpace()
     first = vsim.Program(read_program(XELP), space)
     slots = max(data.address for data in first.data) - min(data.address for data in first.data)
@@ -28,7 +28,7 @@ def test_programs_share_buffers_and_have_data_of_their_own():
     assert space.map(y, "y") is space.map(y, "again")
 
 
-def test_an_address_that_was_taken_back_is_none():
+def test_a_released_address_is_invalid():
     space = AddressSpace()
     buffer = space.allocate("a", np.zeros(8, np.uint8))
     assert space.behind(buffer.address) is not None
@@ -36,7 +36,7 @@ def test_an_address_that_was_taken_back_is_none():
     assert space.behind(buffer.address) is None
 
 
-def test_buffers_never_lie_where_data_of_programs_lay():
+def test_buffers_never_reuse_addresses_of_programs_data():
     """Programs that come and go take the same places for their data: a buffer there would be hidden by the next."""
     space = AddressSpace()
     for _ in range(RESTING_SLOTS + 2):

@@ -255,7 +255,7 @@ def test_a_damaged_program_binary_is_named_before_its_source_is_compiled(data, t
     assert code == 1 and "DeviceBinary0.bin: error: " in err and "with --platform the compiler takes kernel.cl" in err
 
 
-def test_what_is_compiled_gets_the_options_of_the_capture(tmp_path, capsys, driver):
+def test_a_replay_compiles_with_the_options_of_the_capture(tmp_path, capsys, driver):
     calls = driver()
     folder = saxpy(
         tmp_path,
@@ -343,7 +343,7 @@ def test_damaged_captures_are_errors(name, data, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["kernelName.txt", "Argument2.bin", "Local1.txt", "DeviceBinary0.bin"])
-def test_what_is_too_large_is_not_read(name, tmp_path, capsys):
+def test_large_files_are_refused_unread(name, tmp_path, capsys):
     """A hole of a file costs nothing to send; its size is asked first."""
     folder = saxpy(tmp_path, X, Y, expected(X, Y))
     with open(folder / name, "wb") as stream:
@@ -352,7 +352,7 @@ def test_what_is_too_large_is_not_read(name, tmp_path, capsys):
     assert code == 1 and "it has 68719476736 bytes, more than" in err and "[S014]" in err
 
 
-def test_what_is_no_file(tmp_path, capsys):
+def test_entries_that_are_no_regular_files(tmp_path, capsys):
     import os
 
     folder = saxpy(tmp_path, X, Y, expected(X, Y))
@@ -468,7 +468,7 @@ def replays(folder, capsys, *words):
 
 
 @pytest.mark.parametrize(("program", "name"), [(p, n) for p, names in CAPTURED.items() for n in names])
-def test_what_the_layer_itself_captured(program, name, tmp_path, capsys):
+def test_a_capture_made_by_the_layer_itself(program, name, tmp_path, capsys):
     """Buffers, local memory and a null pointer, aliases, images of all axes, samplers, structures, pointers into shared memory."""
     found = unpacked("simulator.tar.xz", tmp_path)
     assert found == {tmp_path / p / n for p, names in CAPTURED.items() for n in names}

@@ -22,7 +22,7 @@ def pair(seed, size, density):
 
 @CHECKED
 @given(seeds, sizes, st.sampled_from([0, 1, 20, 500, 1000]), st.sampled_from([1, 2, 4096]))
-def test_memory_becomes_what_it_is_elsewhere(seed, size, density, at_once):
+def test_changes_turn_old_memory_into_new(seed, size, density, at_once):
     old, new = pair(seed, size, density)
     room, changes.PAGES_AT_ONCE = changes.PAGES_AT_ONCE, at_once
     try:
@@ -36,7 +36,7 @@ def test_memory_becomes_what_it_is_elsewhere(seed, size, density, at_once):
 
 @CHECKED
 @given(seeds, sizes, st.sampled_from([0, 1, 20]))
-def test_what_two_parts_changed(seed, size, density):
+def test_changes_of_two_parts_are_joined(seed, size, density):
     old, first = pair(seed, size, density)
     second = old.copy()
     second[np.random.default_rng(seed + 1).random(size) * 1000 < density] ^= 0x0F
@@ -45,7 +45,7 @@ def test_what_two_parts_changed(seed, size, density):
     assert first_conflict(size, parts) == (int(both[0]) if both.size else None)
 
 
-def test_what_is_sent_is_little_more_than_what_changed():
+def test_changes_are_little_larger_than_the_changed_bytes():
     old, new = pair(1, 64 * PAGE, 1000)
     found = changes_between(old, new)
     assert found.marks.nbytes + found.values.nbytes + found.pages.nbytes < 1.15 * new.nbytes

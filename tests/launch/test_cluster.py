@@ -174,7 +174,7 @@ ENDLESS = '.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\nagain:\njmp (M1, 
 LOST = {"worker": "none is left", "scheduler": "the scheduler of the cluster cannot be reached"}
 
 
-def test_what_was_lost_with_a_machine_is_said(tmp_path):
+def test_the_loss_of_a_machine_is_reported(tmp_path):
     from vsim.cluster.cluster import Cluster
 
     file = tmp_path / "scheduler.json"

@@ -35,7 +35,7 @@ def module(joins, blocks=0):
         (0, native.HUGE_BLOCKS, False),
     ],
 )
-def test_what_is_promoted(joins, blocks, promoted, monkeypatch):
+def test_which_slots_are_promoted(joins, blocks, promoted, monkeypatch):
     found, run = [], native._run_passes
     monkeypatch.setattr(native, "_run_passes", lambda m, machine, names: (found.extend(names), run(m, machine, names)))
     assert native.compile_object(module(joins, blocks))[:4] == b"\x7fELF"

@@ -63,7 +63,7 @@ def program(line, limit):
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_cannot_be_executed_is_a_fault_when_it_is(kind):
+def test_refused_instructions_fault_only_when_they_execute(kind):
     """A launch that does not reach it ends well; else the instructions before it take effect, on both engines."""
     line, message = REFUSED[kind]
     found = []
@@ -110,7 +110,7 @@ def test_another_engine_than_the_one_asked_for_is_a_warning():
     assert Program(build_text(TANGLED.replace("(P1) goto", "//"))).launch("k", 8, 8, []).engine_reason == ""
 
 
-def test_the_command_says_what_ran(tmp_path):
+def test_the_command_names_the_engine(tmp_path):
     image = tmp_path / "k.bin"
     image.write_bytes(build_text(TANGLED).to_bytes())
     command = [sys.executable, "-m", "vsim", str(image), "--global-size", "8", "--json"]

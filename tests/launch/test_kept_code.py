@@ -91,7 +91,7 @@ def test_a_command_whose_program_is_kept_links_nothing(tmp_path):
     assert len(own) <= MOST_MODULES, sorted(own)
 
 
-def test_instructions_are_read_when_somebody_looks_at_them(saxpy):
+def test_instructions_are_read_on_demand(saxpy):
     whole = run(saxpy).image
     image = run(saxpy).image
     assert whole.is_read and not image.is_read and image.lines == whole.lines
@@ -115,7 +115,7 @@ def test_faults_are_the_same(saxpy, engine):
 
 
 @pytest.mark.parametrize("case", ["barrier", "calls"])
-def test_what_is_kept_is_what_the_instructions_say(case):
+def test_kept_facts_equal_those_of_the_instructions(case):
     data = {"barrier": ROUNDS, "calls": CALLS}[case]
     linker = Linker(LinkOptions(platform="tgllp"))
     linker.add_bytes(assemble_text(data, "k.visaasm", "tgllp").object_bytes(), "k.o")
@@ -149,7 +149,7 @@ fret (M1, 8)
 """
 
 
-def test_code_that_was_changed_is_not_what_was_kept(saxpy):
+def test_changed_instructions_do_not_use_kept_code(saxpy):
     run(saxpy)
     program = vsim.load(saxpy)
     (kernel,) = program.image.module.kernels
@@ -168,7 +168,7 @@ def test_code_that_was_not_validated_is_read(saxpy):
         vsim.load(saxpy[:at] + b"\xee" + saxpy[at + 1 :])
 
 
-def test_nothing_is_kept_of_what_only_the_reference_engine_ran(saxpy, tmp_path):
+def test_launches_on_the_reference_engine_keep_no_code(saxpy, tmp_path):
     run(saxpy, engine="numpy")
     assert not list((tmp_path / "cache").rglob("*.o"))
 

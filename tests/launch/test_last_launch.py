@@ -44,7 +44,7 @@ def test_images_stay_in_place(named, repeated):
         assert not again(size=(4, 1))
 
 
-def test_what_kernels_read_of_images_that_are_read_only_is_new(repeated):
+def test_new_contents_of_read_only_images_are_read(repeated):
     program = Program(build(DATA.parent.parent / "samples" / "python", "tgllp"))
     source, target = np.zeros((2, 2, 4), "f4"), np.zeros((2, 2, 4), "f4")
     for value in (0.25, 0.5, 0.75):

@@ -114,7 +114,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("what", UNKNOWN)
-def test_what_is_not_understood_is_no_launch(folder, what):
+def test_unknown_keys_and_values_are_refused(folder, what):
     np.save("none.npy", np.zeros(0))
     entry, message, hint = UNKNOWN[what]
     with pytest.raises(LaunchError) as error:
@@ -123,7 +123,7 @@ def test_what_is_not_understood_is_no_launch(folder, what):
     assert (found.code, message in found.message, hint in found.hint) == ("S001", True, True), found
 
 
-def test_the_page_and_the_schema_are_those_of_the_table():
+def test_page_and_schema_are_generated_from_the_table():
     docs = ROOT / "docs"
     made = runpy.run_path(str(docs / "generate_launch_files.py"))
     assert (docs / "launch-files.md").read_text() == made["text"]()
@@ -140,7 +140,7 @@ def references(tree):
             yield from references(value)
 
 
-def test_the_schema_defines_what_it_refers_to():
+def test_all_references_of_the_schema_are_defined():
     tree = json_schema()
     for reference in references(tree):
         at = tree

@@ -65,7 +65,7 @@ def test_a_block_has_zeros_behind_the_end_of_its_buffer(what, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_block_that_nobody_loads_may_lie_anywhere(engine):
+def test_an_inactive_block_may_have_any_address(engine):
     assert (run(BLOCKS["under a mask"][0], engine, 0x40000000, on=0) == 77).all()
 
 

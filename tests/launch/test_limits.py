@@ -287,7 +287,7 @@ def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(
     assert [hired.size(2) for hired, _ in pool.pools] == [2]
 
 
-def test_runs_at_the_same_time_have_threads_of_their_own() -> None:
+def test_concurrent_runs_have_separate_threads() -> None:
     pool, late, soon = workers.WorkerPools(), Work(20), Work()
     other = threading.Thread(target=pool.run, args=(late.run, None))
     other.start()

@@ -43,7 +43,7 @@ def test_scalars(data, declared, item, tmp_path):
     assert parse_launch(text, str(tmp_path), "l").launch(0).args == [ScalarArgument(data.tobytes())]
 
 
-def test_what_was_given_is_what_is_read(tmp_path, monkeypatch, capsys):
+def test_the_written_file_has_the_arguments_of_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.arange(16, dtype="f4"))
     words = [ZEBIN, "--kernel", "saxpy", "--global-size", 16, "--local-size", 8, "--arg", "y=random:16:f4:seed3"]

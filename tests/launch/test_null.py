@@ -41,7 +41,7 @@ def test_an_access_through_null_says_so(program, engine):
         program.launch("scale", 8, 8, [None, np.array((2, 1), CHANGE), 8], engine=engine)
 
 
-def test_what_is_no_pointer_cannot_be_null(program):
+def test_only_pointers_can_be_null(program):
     with pytest.raises(LaunchError, match=r"argument 2 \('n'\) cannot be a NoneType"):
         program.launch("scale", 8, 8, [np.zeros(8, "f4"), np.array((2, 1), CHANGE), None])
     with pytest.raises(LaunchError, match=r"argument 1 \('to'\)"):

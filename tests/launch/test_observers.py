@@ -67,13 +67,13 @@ def test_who_asks_for_native_code_is_warned(program):
     assert sum(seen.counts.values()) == 4
 
 
-def test_what_is_no_observer_is_refused(program):
+def test_other_objects_than_observers_are_refused(program):
     with pytest.raises(visakit.UsageError, match=r"an observer is a vsim\.Observer, found type"):
         launch(program, BarriersPerGroup)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_both_engines_count_what_runs(program, engine):
+def test_both_engines_count_executions(program, engine):
     """Group n has two threads; all lanes go once through the loop, seven a second time, and so on."""
     counts = InstructionCounts()
     assert launch(program, counts, engine=engine).engine == engine
@@ -248,7 +248,7 @@ def test_a_fault_is_an_event(program):
     assert seen.seen == [(9, "S030"), visakit.SimulationError]
 
 
-def test_batches_without_a_watched_group_run_as_if_nobody_watched(program, monkeypatch):
+def test_batches_without_a_watched_group_run_unobserved(program, monkeypatch):
     monkeypatch.setattr("vsim.engines.numpy.engine.TURN_THREADS", 1)
 
     class Second(BarriersPerGroup):

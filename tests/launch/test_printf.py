@@ -99,7 +99,7 @@ def test_records():
     assert printed(b"%d\n", (3, struct.pack("<i", 1)), (9, struct.pack("<I8b", 2, 1, 2, *bytes(6)))) == 2 * "1\n"
 
 
-def test_what_is_printed_is_bounded(monkeypatch):
+def test_printed_text_is_bounded(monkeypatch):
     """A few bytes of a kernel may ask for gigabytes: by a width, and by printing a long text often."""
     one = (3, struct.pack("<i", 1))
     for directive in (b"%2000000000d", b"%-2000000000d", b"%02000000000d", b"%.2000000000d"):

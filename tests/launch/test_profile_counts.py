@@ -91,7 +91,7 @@ def launches_of(folder):
 
 
 @pytest.mark.parametrize(("case", "platform"), some(CASES, 2), ids="-".join)
-def test_engines_count_what_plain_python_counts(case, platform):
+def test_engines_count_like_plain_python(case, platform):
     folder = DATA / "cases" / case / platform
     program, found = vsim.Program(build(folder, platform)), {}
     for engine in ("brute", *ENGINES):

@@ -24,7 +24,7 @@ def total(profiler):
     return sum(profile.executions for profile in profiler.profiles)
 
 
-def test_json_has_what_the_lines_and_pipes_add_up_to(profiler):
+def test_json_of_lines_and_pipes_adds_up(profiler):
     for kernel in json.loads(FORMATS[".json"](profiler.profiles))["kernels"]:
         parts = [kernel["pipes"], kernel["lines"], kernel["instructions"]]
         assert [sum(row["executions"] for row in rows) for rows in parts] == [kernel["executions"]] * 3

@@ -112,7 +112,7 @@ def test_errors_go_through_pickle(name):
     assert "one" in str(error) and "two" in str(error)
 
 
-def test_an_error_keeps_what_was_printed():
+def test_an_error_keeps_the_printed_text():
     error = visakit.SimulationError(visakit.Diagnostic("S030", "x"))
     error.printf = "half a line"
     assert pickle.loads(pickle.dumps(error)).printf == "half a line"
@@ -149,7 +149,7 @@ def test_the_site_shows_the_docstrings_of_all_public_names():
     assert set(re.findall(r"^::: (\S+)$", page, re.MULTILINE)) == set(PUBLIC)
 
 
-def test_the_numbers_of_the_readme_are_those_of_the_reports():
+def test_numbers_of_the_readme_agree_with_the_reports():
     text, docs = (ROOT / "README.md").read_text(), ROOT / "docs"
     speed = (docs / "measurements" / "performance.md").read_text()
     classes = dict(re.findall(r"^## (\w+)[^:\n]*: (\d+)$", (docs / "fidelity.md").read_text(), re.MULTILINE))
@@ -215,7 +215,7 @@ def test_faults_are_equal_from_file_and_memory(image, tmp_path):
     assert len(said) == 1 and "scale.visaasm:" in said.pop()
 
 
-def test_every_entry_takes_what_the_others_give(image):
+def test_every_function_takes_the_results_of_the_others(image):
     data = visakit.assemble(TEXT)
     assembly = vasm.assemble_text(TEXT)
     assert (

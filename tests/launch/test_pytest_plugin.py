@@ -81,7 +81,7 @@ ret (M1, 1)
 """
 
 
-def test_what_checks_find_is_a_failure(tests, pytester):
+def test_findings_of_checks_fail_a_test(tests, pytester):
     (pytester.path / "around.visaasm").write_text(AROUND)
     run = 'visakit.run(visakit.load("around.visaasm").around, global_size=16'
     text = f'def test_a(visakit):\n    {run})\ndef test_b(visakit):\n    {run}, check="divergence")\n'

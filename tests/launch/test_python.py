@@ -49,7 +49,7 @@ def test_scalars_take_the_declared_type(program, engine):
         (lambda d, c: [d, c, vsim.Sampler()], r"argument 2 \('n'\) must be a scalar, the launch gives a sampler"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named(program, args, message):
+def test_arguments_that_do_not_fit_are_named(program, args, message):
     data, change = np.ones(8, "f4"), np.array((2, 1), CHANGE)
     with pytest.raises(LaunchError, match=message):
         program.launch("scale", 8, 8, args(data, change))
@@ -266,7 +266,7 @@ def test_a_launch_like_the_last_one_takes_few_calls(sample, platform, most):
 
 
 @ENGINES
-def test_what_comes_back(program, engine):
+def test_the_result_of_a_launch(program, engine):
     data, change = np.ones(8, "f4"), np.array((2, 1), CHANGE)
     result = program.launch("scale", 8, 8, [data, change, 8], engine=engine)
     assert isinstance(result, vsim.LaunchResult)
@@ -408,7 +408,7 @@ def test_a_name_that_is_no_kernel(program):
 
 
 @ENGINES
-def test_without_ze_info_names_are_those_of_inputs(engine):
+def test_without_ze_info_arguments_have_the_names_of_inputs(engine):
     text = (
         '.version 4.1\n.kernel "put"\n.decl TO v_type=G type=uq num_elts=1\n.decl WHAT v_type=G type=d num_elts=1\n'
         ".input TO offset=64 size=8\n.input WHAT offset=72 size=4\n"
@@ -421,7 +421,7 @@ def test_without_ze_info_names_are_those_of_inputs(engine):
 
 
 @ENGINES
-def test_what_kernels_print_is_shown(engine, capsys):
+def test_text_of_kernels_is_printed(engine, capsys):
     program = vsim.load(DATA / "zebins" / "xelp.bin")
     for options, shown in (({}, "item 2 of 16: 6\n"), ({"show_printf": False}, "")):
         z = np.arange(16, dtype="i4") % 8
@@ -430,7 +430,7 @@ def test_what_kernels_print_is_shown(engine, capsys):
 
 
 @ENGINES
-def test_what_a_kernel_printed_before_its_fault_is_shown(engine, capsys):
+def test_text_of_a_faulting_kernel_is_printed(engine, capsys):
     program = vsim.load(DATA / "zebins" / "xelp.bin")
     with pytest.raises(SimulationError) as caught:
         program.steps(y=np.zeros(4, "i4"), t=64, global_size=16, local_size=16, engine=engine)

@@ -43,7 +43,7 @@ def tickets(engine, schedule, threads=None):
 
 
 @ENGINES
-def test_who_comes_first_depends_on_the_order_and_on_nothing_else(engine):
+def test_tickets_depend_on_the_schedule_alone(engine):
     ascending = np.arange(256)
     for _ in range(3):
         assert (tickets(engine, "", threads=4) == ascending).all()

@@ -156,7 +156,7 @@ def test_lanes_of_a_thread_wait_for_other_threads_at_different_times(engine):
 
 
 @ENGINES
-def test_one_that_waits_for_nobody(engine):
+def test_a_wait_without_a_writer_ends_by_the_limit_of_time(engine):
     """Nobody writes that: the limit of time ends it, and says where the threads are."""
     lines = [LOAD, TEST.replace("TURN(0,0)<0;1,0>", "-1:d"), BACK]
     with pytest.raises(SimulationError, match="did not end within"):
@@ -166,7 +166,7 @@ def test_one_that_waits_for_nobody(engine):
 
 
 @ENGINES
-def test_checks_find_what_they_find_elsewhere(engine):
+def test_findings_in_kernels_that_spin(engine):
     """Atomics order what threads do; without them they race."""
     for kind, codes in (("atomic", set()), ("load", {"K001", "K003"})):
         program = Program(build_text(relay(WAITS[kind])))

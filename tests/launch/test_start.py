@@ -92,7 +92,7 @@ def test_an_interrupt_in_a_document(folder, tool, loaded):
         ("visakit", "visakit.subcommands.doctor", "memory", "visakit doctor: there is not enough memory"),
     ],
 )
-def test_what_the_system_does_not_let_a_command_have_is_a_line(folder, tool, loaded, comes, message):
+def test_failing_system_calls_at_the_start_are_one_line(folder, tool, loaded, comes, message):
     done = started(folder, tool, loaded, comes, "script")
     assert (done.returncode, done.stderr) == (1, message + "\n")
 

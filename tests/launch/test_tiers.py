@@ -99,7 +99,7 @@ def test_native_code_is_ready_first(program, slow, monkeypatch):
     assert (data == np.arange(ITEMS) + ADDITIONS).all(), "some items were counted twice"
 
 
-def test_whoever_asks_for_an_engine_gets_it(program, slow):
+def test_a_requested_engine_runs_the_launch(program, slow):
     data = np.arange(8, dtype=np.uint32)
     threading.Timer(0.1, slow.set).start()
     assert program.launch("count", 8, 8, [data], engine="llvm").engine == "llvm"
@@ -112,7 +112,7 @@ def test_order_and_coverage_wait_for_native_code(program, slow, options):
     assert program.launch("count", 8, 8, [np.zeros(8, np.uint32)], **options).engine == "llvm"
 
 
-def test_errors_of_the_compiler_are_those_of_the_launch(program, slow, monkeypatch):
+def test_an_error_of_the_compiler_is_raised_by_the_launch(program, slow, monkeypatch):
     def fail(translation, quick=False):
         raise RuntimeError("no")
 
@@ -241,7 +241,7 @@ def test_quick_code_is_kept_too(program, made):
     assert made == [True] and better(again) is not None
 
 
-def test_whoever_asks_for_native_code_gets_good_code(program, made):
+def test_a_requested_fast_engine_runs_optimised_code(program, made):
     launches(program, 1, engine="llvm")
     assert made == [False]
 

@@ -21,7 +21,7 @@ CASES = sorted(path for path in (DATA / "cases").iterdir() if path.is_dir())
 
 
 @pytest.mark.parametrize("folder", some(CASES, 2), ids=lambda path: path.name)
-def test_traced_launches_give_what_others_give(folder):
+def test_traced_launches_have_the_same_results(folder):
     """Lines name the instructions of functions that exist, in the chosen threads alone, with values wherever data goes."""
     platform = next(p.name for p in sorted(folder.iterdir()) if p.is_dir())
     program = Program(build(folder / platform, platform))

@@ -145,7 +145,7 @@ def test_kernels_tell_their_properties(session):
     assert (x[0], 96 % x[0], 7 % y[0], z[0]) == (96, 0, 0, 1)
 
 
-def test_kernels_tell_what_the_compiler_spills():
+def test_properties_of_a_kernel_have_its_spills():
     """As ze_info says it."""
     said, instead = b"grf_count:       128", b"spill_size:      128"
     assert said in XELP and len(said) == len(instead)
@@ -187,7 +187,7 @@ def test_global_data_has_an_address_for_copies(session):
         host.zeModuleGetGlobalPointer(session.module, text("nothing"), size, place)
 
 
-def test_what_the_plugin_of_jax_calls(session):
+def test_functions_that_the_plugin_of_jax_calls(session):
     """The functions that its library imports; the loader answers zeDriverGetExtensionFunctionAddress in C."""
     host, device = session.host, session.device
     host.zeDriverGetProperties(session.driver, made("ze_driver_properties_t"))
@@ -538,7 +538,7 @@ def test_launches_with_arguments_and_indirect_ones(session):
 # -- memory
 
 
-def test_memory_tells_what_it_is(session):
+def test_properties_of_memory(session):
     host = session.host
     place, _ = session.shared(np.zeros(100, "u1"))
     properties = made("ze_memory_allocation_properties_t", ze.ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES)
@@ -665,7 +665,7 @@ def test_a_fault_is_a_lost_device_at_the_next_synchronisation(session, capfd):
 # -- objects
 
 
-def test_objects_of_the_runtime_go_with_those_of_the_program(session):
+def test_objects_of_the_runtime_die_with_those_of_the_program(session):
     host, kernel = session.host, saxpy(session)[0]
     held = objects._HELD
     before = len(held)
@@ -785,7 +785,7 @@ def test_numbers_that_are_set_with_fewer_bytes_keep_the_others(session):
     assert seen[0] == np.float32(3) + np.frombuffer(b"\1\0\x40\x40", "f4")[0]
 
 
-def test_a_module_that_is_none(session):
+def test_invalid_modules_are_refused(session):
     with pytest.raises(Failed, match="INVALID_NATIVE_BINARY"):
         session.load(b"nothing", ze.ZE_MODULE_FORMAT_NATIVE)
     with pytest.raises(Failed, match=r"INVALID_ARGUMENT|DEPENDENCY_UNAVAILABLE"):

@@ -66,7 +66,7 @@ def log_of(session, name, *values):
     return result, words
 
 
-def test_what_the_driver_of_triton_calls(session, spirv):
+def test_functions_that_the_driver_of_triton_calls(session, spirv):
     host = session.host
     memory = np.zeros(1, "u4")
     host.zeDeviceGetMemoryProperties(session.device, memory, None)

@@ -42,7 +42,7 @@ LAYER = {"ZE_ENABLE_VALIDATION_LAYER": "1", "ZE_ENABLE_PARAMETER_VALIDATION": "1
 
 
 @needs_all
-def test_a_program_finds_the_device_by_a_name_of_its_own(program, spirv):
+def test_a_program_finds_the_device_by_a_given_name(program, spirv):
     done = run(program, spirv, 0, "run", options=["--platform", "tgllp", "--device-name", "Intel(R) Graphics"])
     assert (done.returncode, done.stdout, done.stderr) == (0, "Intel(R) Graphics\nequal\n", "")
 

@@ -165,7 +165,7 @@ def test_relocations_that_cannot_be_applied(kind, offset):
     assert f"kind {kind} at .data.const+{offset:#x} cannot be applied" in str(caught.value)
 
 
-def test_zeros_lie_behind_data_and_may_stand_alone():
+def test_sections_of_zeros_follow_data_or_have_none():
     text = {".data.const": b"12345678", ".bss.const": bytes(16), ".bss.global": bytes(4)}
     sections = [Section(".ze_info", SHT_PROGBITS, b"kernels:\n  - name: k\n")]
     sections += [Section(name, SHT_PROGBITS, data) for name, data in text.items()]

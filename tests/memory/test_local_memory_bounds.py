@@ -57,7 +57,7 @@ def lowered(size, **options):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_groups_of_other_shapes_have_code_of_their_own(engine):
+def test_groups_of_other_shapes_have_separate_code(engine):
     """Rows of 16 begin at 0, those of 32 do not: one program runs both, and both again."""
     given = program(32)
     for width in (16, 32, 16, 32):
@@ -66,7 +66,7 @@ def test_groups_of_other_shapes_have_code_of_their_own(engine):
         assert (found[:, :width] == np.arange(width)).all() and not found[:, width:].any()
 
 
-def test_what_is_known_to_be_inside_is_not_checked():
+def test_accesses_proved_inside_are_not_checked():
     """Rows at constant places; with a required group the places of all its work-items."""
 
     def checks(**options):
@@ -116,7 +116,7 @@ def test_places_beyond_a_table_are_a_fault():
 
 @pytest.mark.parametrize("required", ["", REQUIRED])
 @pytest.mark.parametrize("places", [{"first": 964}, {"to": 4}, {"first": 2048}])
-def test_what_is_not_inside_is_a_fault(required, places):
+def test_accesses_outside_are_faults(required, places):
     said = []
     for engine in ENGINES:
         with pytest.raises(SimulationError) as problem:
@@ -159,7 +159,7 @@ def test_what_is_not_inside_is_a_fault(required, places):
         ("zext <4 x i16> %x to <4 x i32>", 100),
     ],
 )
-def test_what_values_are_at_most(text, most):
+def test_upper_bounds_of_values(text, most):
     ranges = Ranges()
     ranges.most |= {"%x": 100, "%y": 7}
     ranges.note("%found", text)

@@ -35,7 +35,7 @@ MESSAGES = [
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("message", MESSAGES)
-def test_they_change_nothing(engine, message):
+def test_inactive_messages_change_nothing(engine, message):
     out = np.zeros(16, "u4")
     Program(build_text(KERNEL.format(message=message), "dg2")).launch("k", 1, 1, [out], engine=engine)
     assert out.tolist() == [7] * 16

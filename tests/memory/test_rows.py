@@ -156,7 +156,7 @@ def test_rows_in_falling_order(packed, store):
     same_on_both_engines(probe)
 
 
-def test_parts_of_masks_are_those_of_this_emission():
+def test_parts_of_masks_are_not_reused_by_the_next_emission():
     b = Builder({})
     b.begin("entry")
     mask = Value(b, MASK, 16, b.assign("load <16 x i1>, ptr %p"))

@@ -135,7 +135,7 @@ def test_modules_from_python_are_whole(what):
         vsim.load(LinkedImage(module))
 
 
-def test_labels_stand_somewhere():
+def test_labels_have_an_instruction():
     module = image_of("goto (M1, 16) over", "over:").module
     del module.kernels[0].instructions[1]
     with pytest.raises(
@@ -259,7 +259,7 @@ def test_large_inputs_are_copied(engine):
 
 
 @ENGINES
-def test_what_an_input_leaves_of_its_variable_is_zero(engine):
+def test_bytes_behind_an_input_in_its_variable_are_zero(engine):
     """Not the former contents of the stack, such as pointers of the process."""
     lines = [".decl N v_type=G type=ud num_elts=1", ".decl Z v_type=G type=ud num_elts=1024 align=GRF"]
     lines += [".input N offset=72 size=4", ".input Z offset=76 size=4"]
@@ -287,7 +287,7 @@ def taken(function, i, grf_size):
 
 
 @pytest.mark.parametrize("grf_size", [32, 64])
-def test_sizes_of_messages_are_what_the_semantics_take(grf_size):
+def test_sizes_of_messages_equal_those_of_the_semantics(grf_size):
     """Over one instruction of each form and shape that the corpus has."""
     seen = set()
     for path in sorted((SHARED if SHARED.exists() else DATA).rglob("*.isa")):

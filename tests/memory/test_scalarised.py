@@ -135,7 +135,7 @@ def test_the_last_element_of_one_lane_is_outside(lane):
     assert messages[0] == messages[1] and "16 bytes" in messages[0]
 
 
-def test_what_is_emitted_for_good_counts_alone(monkeypatch):
+def test_only_the_second_emission_counts_inline_lanes(monkeypatch):
     """A function is lowered twice, first only for its stores: the count of inline lanes starts anew."""
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     monkeypatch.setattr(common_buffer, "CHECKED_LANES", 64)

@@ -224,7 +224,7 @@ def test_only_loops_that_leave_memory_alone_look_ahead():
     assert "%walk" not in ir_of("barrier")
 
 
-def test_what_writes_or_orders_leaves_nothing_alone():
+def test_instructions_that_write_or_order_memory_end_a_prefetch():
     """Instructions that write memory (by the table), that order accesses, barriers and calls end a prefetch."""
 
     class Any:

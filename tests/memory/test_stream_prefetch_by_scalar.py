@@ -368,7 +368,7 @@ def test_an_index_is_counted_up(way):
         ["mov (M1_NM, 1) NUMBER(0,0)<1> 0x0:ud"],
     ],
 )
-def test_what_is_counted_up_changes_between_loops(again):
+def test_the_counter_changes_between_loops(again):
     """The loop stops with elements left ahead; all lanes come back, of which some may have left sooner."""
     rows = [64 + 100 * n for n in range(LANES)]
     for (space, size), word in rotated((("surface", 1), ("flat", 1), ("flat", 4), ("surface", 4)), WORDS[:2]):

@@ -100,19 +100,19 @@ def open_to_all(name, mode):
         open_to_all("objects/a.o", 0o666),
     ],
 )  # fmt: skip
-def test_what_others_may_have_written_is_not_read(base, change):
+def test_entries_that_others_may_write_are_not_read(base, change):
     change(base)
     assert objects.load("a") is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("name", ["key", "objects", "objects/a.o", "."])
-def test_what_belongs_to_others_is_not_read(base, name):
+def test_entries_of_other_owners_are_not_read(base, name):
     os.chown(base / name, 12345, -1)
     assert objects.load("a") is None
 
 
-def test_without_a_key_of_its_own_nothing_is_kept(base):
+def test_without_a_private_key_nothing_is_kept(base):
     (base / "key").chmod(0o644)
     objects.save("b", CODE)
     assert sorted(p.name for p in (base / "objects").iterdir()) == ["a.o"]

@@ -86,7 +86,7 @@ def refused(path, match):
     assert error.value.diagnostics[0].code == "F001"
 
 
-def test_what_cannot_be_written_is_refused(tmp_path):
+def test_unwritable_outputs_are_refused(tmp_path):
     read_only = tmp_path / "x"
     read_only.write_bytes(b"old")
     read_only.chmod(0o444)
@@ -185,7 +185,7 @@ def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path, steps):
     assert data == b"old" if steps < 9 else len(data) == 8 << 16
 
 
-def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
+def test_the_next_writer_removes_files_of_a_killed_one(tmp_path):
     path = tmp_path / "x.raw"
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -204,7 +204,7 @@ def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
     assert names(tmp_path) == ["x.raw", "y.raw"] and path.read_bytes() == b"new"
 
 
-def test_what_is_no_file_that_was_left_stays(tmp_path):
+def test_only_left_regular_files_are_removed(tmp_path):
     path = tmp_path / "x.raw"
     hidden = tmp_path / f".{binascii.crc32(b'x.raw'):08x}.tmp"
     for make in (hidden.mkdir, lambda: hidden.symlink_to("elsewhere"), lambda: os.mkfifo(hidden)):

@@ -13,7 +13,7 @@ from visakit.objects.image import parse_ze_info
 FILES = sorted(DATA.glob("cases/*/*/ze_info.yaml"))
 
 
-def test_trees_are_those_of_a_yaml_reader():
+def test_trees_agree_with_a_yaml_reader():
     assert len(FILES) > 20
     for path in FILES:
         text = path.read_text()
@@ -34,7 +34,7 @@ def test_trees_are_those_of_a_yaml_reader():
         "",
     ],
 )
-def test_values_are_those_of_a_yaml_reader(text):
+def test_values_agree_with_a_yaml_reader(text):
     def texts(value):
         """Keys are texts here."""
         return {str(k): v for k, v in value.items()} if isinstance(value, dict) else value
@@ -68,7 +68,7 @@ def test_names_that_were_truth_values_once_are_names():
     ],
     ids=lambda v: repr(v)[:40],
 )
-def test_what_compilers_do_not_write_is_refused_at_once(text, match, monkeypatch):
+def test_unusual_yaml_is_refused_at_once(text, match, monkeypatch):
     monkeypatch.setattr(yaml_reader, "MAXIMUM_VALUES", yaml_reader.MAXIMUM_VALUES // 200)
     started = time.monotonic()
     with pytest.raises(FormatError, match=match):

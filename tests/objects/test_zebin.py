@@ -98,7 +98,7 @@ def test_functions_of_ones_own_replace_the_compilers(name):
     assert z.tolist() == [7] * 16
 
 
-def test_what_is_missing_is_completed_or_undefined():
+def test_missing_texts_are_completed_or_undefined():
     """Without the text of its function a program does not link, with it as an object it does."""
     elf = sections_of("xelp")
     text = next(s for s in elf.sections if b'.global_function "factorial"' in s.data[:200])
@@ -167,7 +167,7 @@ def test_ze_info_of_the_same_zebin_counts_once():
     assert len(json.loads(image.ze_info)["kernels"]) == 4
 
 
-def test_images_keep_what_a_zebin_has():
+def test_images_keep_the_parts_of_a_zebin():
     """An image that was linked from a zebin runs as the zebin does, and knows the lines of its texts."""
     image = vsim.load(vlink.link([zebin("xelp")]).to_bytes())
     out = np.zeros(2, "i4")

@@ -175,7 +175,7 @@ def test_the_second_run_asks_a_process_and_gets_the_same(service, folder):
     assert "error: use of undeclared identifier 'nothing'" in failed.output
 
 
-def test_threads_have_processes_of_their_own(service, ask, stub, tmp_path, monkeypatch):
+def test_threads_have_separate_processes(service, ask, stub, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     ask()
     together, places = threading.Barrier(2), [tmp_path / name for name in "ab"]
@@ -192,7 +192,7 @@ def test_threads_have_processes_of_their_own(service, ask, stub, tmp_path, monke
     assert len(set(said)) == 2 and service.busy == 0 and len(service.idle) == 2
 
 
-def test_the_process_is_nobodys_child(stub, tmp_path):
+def test_the_process_is_no_child_of_the_program(stub, tmp_path):
     words = [sys.executable, "-c", PROGRAM, "s", stub, "source"]
     assert subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout == "no child\n"
 
@@ -220,7 +220,7 @@ def test_another_driver_begins_anew(service, tmp_path):
         assert service.failures == MAXIMUM_FAILURES
 
 
-def test_what_the_driver_says_is_the_same(service, stub, tmp_path):
+def test_the_output_of_the_driver_is_the_same(service, stub, tmp_path):
     (tmp_path / "source").write_text("s")
     once, first, second = run_once(stub, ["source"], str(tmp_path)), *(
         service.run(stub, ["source"], str(tmp_path)) for _ in "ab"
@@ -294,7 +294,7 @@ def test_the_process_has_no_files_of_the_one_that_asks(ask, tmp_path):
 
 
 @pytest.mark.parametrize(("words", "text"), [(["-options", "-igc_opts 'K=1'"], ""), (["-file", "a.cl"], "__FILE__")])
-def test_what_depends_on_earlier_programs_has_a_process_of_its_own(ask, service, stub, tmp_path, words, text):
+def test_options_with_side_effects_have_a_separate_process(ask, service, stub, tmp_path, words, text):
     process = staying(ask)
     (tmp_path / "a.cl").write_text(text)
     output = service.run(stub, ["source", *words], str(tmp_path)).output

@@ -37,7 +37,7 @@ def compiled(data=b"kernel void k() {}", device="bmg-g21", options="", path="/so
     return compile_source(path, data, device, options, 60)
 
 
-def test_what_the_driver_gets(driver):
+def test_the_drivers_command_line(driver):
     calls = driver()
     assert compiled(options="-DN=3").zebin == (DATA / "zebins" / "xelp.bin").read_bytes()
     (words,) = calls()
@@ -50,7 +50,7 @@ def test_what_the_driver_gets(driver):
     assert "-options" not in calls()[1]
 
 
-def test_folders_of_includes_are_those_of_the_user(driver, tmp_path, monkeypatch):
+def test_folders_of_includes_are_relative_to_the_users(driver, tmp_path, monkeypatch):
     """The driver runs elsewhere, so that names from the working directory would lead nowhere."""
     calls, here = driver(), tmp_path / "my work"
     here.mkdir()
@@ -146,7 +146,7 @@ def test_a_program_is_compiled_again_where_the_compiler_reads_another_environmen
         assert len(calls()) == count, name
 
 
-def test_what_the_compiler_says_is_said_as_ours():
+def test_diagnostics_of_the_compiler_become_ours():
     first, second, third = diagnostics(BAD, "k.cl")
     assert (str(first.span), first.message, first.code) == ("/include/x.h:1:12", "expected ')'", "C015")
     assert [(str(n.span), n.message, n.span.text) for n in first.labels] == [("/include/x.h:1:11", "to match this '('", "int broken(;")]  # fmt: skip
@@ -173,7 +173,7 @@ Command was: ocloc compile -file k.cl
 """
 
 
-def test_what_later_parts_of_the_compiler_say_has_no_place():
+def test_diagnostics_of_the_back_end_have_no_place():
     first, second, third = diagnostics(BACKEND, "k.cl")
     assert first.message == "Unsupported required sub group size, in kernel: 'k'" and first.span.line == 0
     assert second.message == "parsing vISA inline assembly failed, near line 25: syntax error, unexpected IDENT"
@@ -427,7 +427,7 @@ def test_another_driver_than_the_one_on_the_path(driver, tmp_path, monkeypatch):
         (b"int __time;\n", "-DTIME=1 -DDATE", []),
     ],
 )
-def test_what_a_source_depends_on(source, options, expected, tmp_path, monkeypatch):
+def test_includes_of_a_source(source, options, expected, tmp_path, monkeypatch):
     texts = {
         "own.h": "#define OWN 1", "ring.h": '#include "ring.h"', "lost.h": '#include "other.h"',
         "deep/one.h": '#include "two.h"', "deep/two.h": "#include <own.h>",

@@ -102,7 +102,7 @@ def test_platform_and_device_answer():
         ("ptl", 0xB080, 0x07800004, (2, 6, 8, 10), 96, 3),
     ],
 )
-def test_what_hardware_a_device_has(name, number, version, counts, units, features, request):
+def test_attributes_of_the_hardware(name, number, version, counts, units, features, request):
     """Of ``cl_intel_device_attribute_query``; values as the drivers of these products give them."""
     request.getfixturevalue("only_tgllp")(name)
     host, one = Host(), device.platform().devices[0].handle
@@ -147,7 +147,7 @@ def test_sub_groups_may_wait_for_each_other_without_a_barrier():
     assert Host().number("clGetDeviceInfo", device.platform().devices[0].handle, question) == 1
 
 
-def test_objects_are_what_they_are(session):
+def test_handles_of_another_kind_are_refused(session):
     host = session.host
     assert host.status("clRetainContext", session.queue) == cl.CL_INVALID_CONTEXT
     assert host.status("clFinish", session.context) == cl.CL_INVALID_COMMAND_QUEUE
@@ -184,7 +184,7 @@ def test_a_kernel_runs_over_buffers(session):
     assert times == sorted(times) and times[0] > 0
 
 
-def test_what_is_asked_of_a_kernel(session):
+def test_queries_of_a_kernel(session):
     host = session.host
     kernel = session.kernel("saxpy")
     assert host.number("clGetKernelInfo", kernel, cl.CL_KERNEL_NUM_ARGS) == 4
@@ -209,7 +209,7 @@ def test_what_is_asked_of_a_kernel(session):
     assert data.tobytes() == XELP
 
 
-def test_programs_of_a_context_have_data_of_their_own_in_one_address_space(session, capfd):
+def test_programs_of_a_context_have_separate_data_in_one_address_space(session, capfd):
     other = session.load(XELP)
     out = np.zeros(4, "i4")
     for program, rounds in ((session.program, 2), (other, 1)):
@@ -222,7 +222,7 @@ def test_programs_of_a_context_have_data_of_their_own_in_one_address_space(sessi
     assert capfd.readouterr().out.count("item 2 of 4: 720\n") == 2
 
 
-def test_a_binary_of_native_code_alone_does_not_build_and_the_log_says_what_is_missing(session):
+def test_a_binary_of_native_code_alone_does_not_build_and_the_log_names_the_missing_part(session):
     """Libraries with native code for each device try it first, and fall back to other forms."""
     elf = read_elf(XELP, "")
     elf.sections = [s for s in elf.sections if s.name in (".ze_info", ".note.intelgt.compat")]
@@ -483,7 +483,7 @@ def test_boxes_overlap_where_they_share_a_byte():
 # -- queues and events
 
 
-def test_commands_wait_for_what_the_program_completes(session):
+def test_commands_wait_for_user_events(session):
     host, queue = session.host, session.queue
     mine = host.clCreateUserEvent(session.context)
     target, out = session.buffer(np.zeros(4, np.uint8)), np.full(4, 9, np.uint8)
@@ -524,7 +524,7 @@ def test_out_of_order_queues_go_on_and_barriers_hold():
     assert list(out) == [9, 0]
 
 
-def test_what_nobody_holds_goes_and_says_so(session):
+def test_released_objects_die_and_call_back(session):
     host = session.host
     calls = []
     functions = [GONE(lambda handle, user, n=n: calls.append(n)) for n in range(2)]
@@ -550,7 +550,7 @@ def test_what_nobody_holds_goes_and_says_so(session):
     assert host.status("clEnqueueNDRangeKernel", session.queue, kernel, *given) == cl.CL_INVALID_KERNEL_ARGS
 
 
-def test_the_loader_may_look_behind_what_was_released(session):
+def test_the_loader_may_read_released_handles(session):
     """It follows handles before the driver is asked. Those of the objects that are made next are others."""
     host = session.host
     table = ctypes.c_uint64.from_address(session.queue).value
@@ -709,7 +709,7 @@ def test_a_file_that_is_no_program(tmp_path, capsys, monkeypatch):
     )
 
 
-def test_the_driver_compiles_with_what_newer_compilers_refuse(tmp_path, monkeypatch):
+def test_the_driver_compiles_without_deprecated_c(tmp_path, monkeypatch):
     """Since version 14 they are errors of gcc: integers as pointers, other pointers, functions without declarations."""
     from visakit.opencl import library
 
@@ -731,7 +731,7 @@ def test_a_copy_of_the_cache_names_its_own_driver(tmp_path, monkeypatch):
         assert (folder / library.ICD_FILE).read_text() == f"{tmp_path / name / 'driver.so'}\n"
 
 
-def test_without_a_c_compiler_the_message_says_what_is_missing(tmp_path, monkeypatch):
+def test_without_a_c_compiler_the_message_names_the_missing_package(tmp_path, monkeypatch):
     from visakit.opencl import library
 
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))

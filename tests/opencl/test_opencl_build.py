@@ -113,7 +113,7 @@ def test_objects_are_linked(session):
 
 
 @needs_ocloc
-def test_objects_and_what_is_linked_of_them_are_kept(session, tmp_path, monkeypatch):
+def test_objects_and_linked_programs_are_kept(session, tmp_path, monkeypatch):
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
     runs, run = [], compiler._run
     monkeypatch.setattr(compiler, "_run", lambda *given: runs.append(given[0][0]) or run(*given))

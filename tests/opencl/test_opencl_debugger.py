@@ -96,7 +96,7 @@ def test_a_launch_that_never_comes_is_named(added):
 
 
 @pytest.mark.parametrize("wanted", ["add:0", ":1", "add:", "add:x"])
-def test_what_is_no_launch_is_refused(wanted):
+def test_unknown_launches_are_refused(wanted):
     done = run("true", options=["--debug", wanted])
     assert done.returncode == 2 and "KERNEL:N with N from 1 on" in done.stderr
 

@@ -116,7 +116,7 @@ def test_an_image_over_a_buffer_and_one_over_rows_with_gaps(session):
     assert memory[0] == 7
 
 
-def test_what_is_no_image(session):
+def test_unsupported_images_are_refused(session):
     def status(*given, **more):
         try:
             image(session, *given, **more)
@@ -457,7 +457,7 @@ def test_contexts_have_different_shared_memory():
 # -- sub-groups
 
 
-def test_what_is_asked_of_sub_groups(session):
+def test_queries_of_sub_groups(session):
     host, kernel = session.host, session.kernel("saxpy")
 
     def ask(name, *given, count=1):

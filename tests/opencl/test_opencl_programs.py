@@ -86,7 +86,7 @@ def test_a_program_may_release_its_objects_after_main(built):
 
 
 @needs_all
-def test_what_an_enqueue_costs_is_said(built):
+def test_the_benchmark_of_enqueues_runs(built):
     done = run(built("enqueue_cost"))
     assert done.returncode == 0 and len(re.findall(r"^\d+ us waited for, \d+ us among many, ", done.stdout, re.M)) == 4
 
@@ -217,7 +217,7 @@ PREPARED = {
 
 @needs_all
 @of_engine("numpy")
-def test_what_nobody_has_written_to_a_new_buffer_is_undefined(built, engine):
+def test_a_new_buffer_is_undefined(built, engine):
     said = said_by_ways(built("fresh"), PREPARED, "undefined", engine)
     for way, wanted in PREPARED.items():
         found = re.findall(
@@ -288,7 +288,7 @@ def test_a_program_with_sycl_runs_unchanged():
 
 
 @needs_all
-def test_what_python_is_about_to_raise_stays(tmp_path):
+def test_a_pending_exception_of_python_stays(tmp_path):
     target = tmp_path / "raised.so"
     folder = sysconfig.get_paths()["include"]
     words = [

@@ -113,7 +113,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_what_does_not_hold_is_not_assumed(kind):
+def test_broken_assumptions_are_given_up(kind):
     """The loop begins with the same value in all lanes, which the first emission takes for granted in its first lines."""
     lines = [
         "mov (M1, 16) A(0,0)<1> 7:ud", "mov (M1, 16) B(0,0)<1> 0:ud", "mov (M1, 16) C(0,0)<1> Y(0,0)<1;1,0>",

@@ -47,7 +47,7 @@ def test_a_sum_stays_with_its_addends():
     assert anchored([X, Y, SUM], [], [stored("s")]) == ["s"]
 
 
-def test_what_a_sum_is_computed_from_moves_with_it():
+def test_operands_of_a_sum_move_with_it():
     """The product alone would be one vector, but two are kept for it."""
     product = f"%m = mul {ROW} %x, %y"
     assert anchored([X, Y, product, f"%s = add {ROW} %m, %x"], [stored("s")]) == ["s"]
@@ -74,7 +74,7 @@ def test_scalars_and_masks_move(operation, kind):
     assert anchored([X, Y, *numbers, f"%s = {operation}"], [stored("s", kind)]) == []
 
 
-def test_what_unlikely_ways_alone_need_moves_there():
+def test_values_of_unlikely_ways_move_there():
     text = function([X, Y, SUM], []).replace("out:\n", f"out:\n  {stored('s')}\n")
     assert anchor(text) == text
 

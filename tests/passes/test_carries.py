@@ -57,7 +57,7 @@ def probe_of(lines, running=None, **variables):
 @pytest.mark.parametrize("name", SUMS)
 @CHECKED
 @given(DWORDS, DWORDS, DWORDS, DWORDS, RUNNING)
-def test_qwords_are_what_their_dwords_are(name, x, xh, y, yh, running):
+def test_qwords_equal_their_dwords(name, x, xh, y, yh, running):
     probe = probe_of(SUMS[name], running, X=("ud", x), XH=("ud", xh), Y=("ud", y), YH=("ud", yh))
     found = {engine: probe.run(engine) for engine in ENGINES}
     for run in found.values():

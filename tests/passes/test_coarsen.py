@@ -152,7 +152,7 @@ def test_two_are_enough_where_threads_do_much_one_after_the_other(monkeypatch):
     assert together(text, 4) == 2
 
 
-def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
+def test_long_wide_and_ordered_kernels_run_single_threads(monkeypatch):
     """Long kernels, wide ones, kernels under a schedule, with fences, with ways that are not looked at, and such in
     which a loop of each thread takes the time.
     """
@@ -182,7 +182,7 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
     st.integers(1, 3),
     st.integers(0, 99),
 )
-def test_threads_abreast_are_those_of_the_reference(first, others, loop, threads, count, seed):
+def test_threads_abreast_agree_with_the_reference(first, others, loop, threads, count, seed):
     """Whatever stands between barriers: branches and loops of single threads, places that all of them read."""
     text = text_of([first, *others, "exchange"], min(loop, len(others) + 1))
     with pytest.MonkeyPatch.context() as patch:

@@ -48,12 +48,12 @@ print([ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(run)(2047) for run in pl
 '''
 
 
-def test_objects_and_their_constants_may_lie_around_large_arrays():
+def test_objects_and_constants_around_large_arrays():
     done = subprocess.run([sys.executable, "-c", FAR], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, f"True\n{[2047] * 2}\n"), done.stderr[-500:]
 
 
-def test_what_other_objects_define_is_called_through_a_table(tmp_path: Path):
+def test_functions_of_other_objects_are_called_through_a_table(tmp_path: Path):
     text = """
 declare void @elsewhere(ptr)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)

@@ -167,7 +167,7 @@ fault:
 }"""
 
 
-def test_a_loop_computes_what_its_likely_way_needs():
+def test_a_loop_computes_only_values_of_its_likely_way():
     """The address moves to the way that needs it, and the sum of invariants in front of the loop."""
     changed = with_changed_loops(LOOP, sink_into_cold_ways)
     hot = hot_lines(changed)
@@ -179,7 +179,7 @@ def test_a_loop_computes_what_its_likely_way_needs():
     assert results(LOOP) == results(changed)
 
 
-def test_a_way_that_others_join_reads_what_they_know():
+def test_a_common_way_reads_the_loops_own_values():
     """Two unlikely ways lead to one end, which keeps the loop's own address."""
     text = LOOP.replace(
         "  br i1 %more, label %loop, label %done",

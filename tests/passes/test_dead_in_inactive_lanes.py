@@ -43,7 +43,7 @@ def model(look):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", LOOKS)
-def test_what_lanes_see_of_those_that_left(kind, engine):
+def test_reads_of_lanes_that_left_the_loop(kind, engine):
     line, look = LOOKS[kind]
     probe = Probe()
     probe.fill(SEEN=("ud", [0] * LANES), N=("d", ROUNDS))
@@ -65,7 +65,7 @@ def test_what_lanes_see_of_those_that_left(kind, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_lanes_that_left_an_inner_loop_keep_what_they_read_later(engine):
+def test_lanes_that_left_an_inner_loop_keep_live_values(engine):
     """V is what each lane has when it comes out; W is begun anew in each round of the outer loop, and so private in the inner."""
     probe = Probe()
     probe.fill(TOTAL=("ud", [0] * LANES), N=("d", ROUNDS))
@@ -115,7 +115,7 @@ ret (M1, 1)
     return [line for line in ir.splitlines() if " = select <" in line and " x i1>" in line]
 
 
-def test_values_that_nobody_reads_any_more_are_not_merged():
+def test_dead_values_are_not_merged():
     """The IR of a loop of which only the counter is read afterwards selects nothing but the counter."""
     selects = selects_of("""mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>
 add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 0x1:d

@@ -87,7 +87,7 @@ def test_sums_are_those_of_qwords(lines, pointer, index, running):
     st.lists(NUMBERS, min_size=LANES, max_size=LANES),
     st.lists(NUMBERS, min_size=LANES, max_size=LANES),
 )
-def test_what_is_almost_such_a_sum_is_what_it_says(changes, lines, pointer, index, other):
+def test_near_misses_of_the_pattern_keep_their_meaning(changes, lines, pointer, index, other):
     lines = list(lines)
     for at, line in sorted(changes, reverse=True):
         lines.insert(at, line)

@@ -235,7 +235,7 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
         "a register by its address",
     ],
 )
-def test_what_may_run_without_lanes(inside, behind, is_masked):
+def test_instructions_that_may_run_without_lanes(inside, behind, is_masked):
     masked, _ = masked_in(["(a) goto (M1, 16) L", *inside, "L:", *behind])
     assert bool(masked) == is_masked
 

@@ -132,6 +132,6 @@ def test_nothing_passes_an_effect(line):
     [(chains(count=1, steps=400), 512), (chains(count=40), 512), (chains(steps=40), 512), (chains(count=8), 128)],
     ids=["one chain", "more values than registers", "short", "vectors of 128 bits"],
 )
-def test_what_is_left_alone(lines, bits):
+def test_code_without_profit_is_left_alone(lines, bits):
     """Code that the new order would not help."""
     assert interleave(module(lines), bits) == module(lines)

@@ -120,7 +120,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_no_lockstep_variable(kind):
+def test_variables_that_are_not_in_lockstep(kind):
     """Variables that may differ between lanes of the loop, or change in some lanes alone."""
     assert "N" not in names_of(REFUSED[kind])
     same(REFUSED[kind])

@@ -72,7 +72,7 @@ gather_scaled.4 (M1, 16) %slm 0:ud PLACE.0 Y.0
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_threads_that_are_alone_in_their_group_wait_for_nobody(engine):
+def test_groups_of_one_thread_do_not_wait(engine):
     """Launches of one program with groups of one thread and of several: the code of one is not taken for the other."""
     program = Program(build_text(HEAD + NEIGHBOURS + TAIL))
     for local in (16, 64, 32, 16):

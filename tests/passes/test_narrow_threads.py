@@ -237,7 +237,7 @@ LOAD, STORE = "lsc_load.ugm (M1, 32) A:d32 flat[AT]:a64", "lsc_store.ugm (M1, 32
         (("OUTER:", LOAD, "AGAIN:", STORE, "(P1) goto (M1, 32) AGAIN", "(P1) goto (M1, 32) OUTER"), True),
     ],
 )
-def test_loads_that_may_read_what_another_lane_stored(lines, expected):
+def test_loads_that_may_alias_stores_of_other_lanes(lines, expected):
     head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace(LOAD + "\n", "")
     text = "\n".join([head, *lines, "ret (M1, 1)", ""])
     (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels

@@ -189,7 +189,7 @@ DOTS, PAIRS = ("avx512vnni", "avxvnni"), ("avx512bw", "avx2", "sse2")
     (8, 8, ()), (16, 8, ()), (16, 8, ("avx512vnni",)), (16, 1, ()),
     (16, 8, DOTS), (16, 3, (*DOTS, *PAIRS[:1])), (8, 8, (*DOTS, *PAIRS[:2])), (8, 8, (*DOTS, *PAIRS)),
 ])  # fmt: skip
-def test_products_of_bytes_by_what_the_processor_has(lanes, rows, missing, monkeypatch):
+def test_products_of_bytes_by_the_processors_features(lanes, rows, missing, monkeypatch):
     """Each instruction and its substitutes give the results of the reference engine."""
     has = matrix_products.has_feature
     monkeypatch.setattr(matrix_products, "has_feature", lambda name: name not in missing and has(name))
@@ -237,7 +237,7 @@ def test_halves_of_qwords_share_a_window():
     assert "<32 x i32>" in found and "<31 x i32>" not in found
 
 
-def test_a_half_of_two_vectors_is_what_was_put_together():
+def test_a_half_of_two_joined_vectors_is_one_of_them():
     """Lanes of one of two vectors one behind the other are taken from that one."""
     found = ir_of(
         [

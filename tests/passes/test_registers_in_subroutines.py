@@ -87,7 +87,7 @@ class Routines:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_lanes_keep_what_they_read_later(seed):
+def test_lanes_keep_live_registers(seed):
     program = Routines(seed)
     probe = program.probe(REGISTERS[seed % 5], 0xFFFF if seed % 3 else program.random.getrandbits(16) or 1)
     one, other = (probe.run(engine)["SEEN"].tolist() for engine in ENGINES)
@@ -112,7 +112,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_lanes_that_do_not_run_in_a_subroutine_read_what_they_had(kind):
+def test_inactive_lanes_keep_registers_over_a_subroutine(kind):
     lines, subroutines = READERS[kind]
     probe = Probe()
     probe.fill(X=("ud", range(3, 19)), SEEN=("ud", [0] * 16))
@@ -154,7 +154,7 @@ def merges(lines):
     return sum(" = select <16 x i1>" in line for line in ir.splitlines())
 
 
-def test_what_only_the_subroutine_reads_is_not_merged():
+def test_registers_of_the_subroutine_alone_are_not_merged():
     assert merges([*CALL, *LOOP]) == 0
     read = ["mov (M1, 16) N(0,0)<1> X(0,0)<1;1,0>"]
     assert merges([*CALL[:2], *read, *CALL[2:], *LOOP]) > 0, "lanes that were not called read it"

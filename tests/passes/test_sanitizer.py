@@ -106,7 +106,7 @@ def test_texels_are_watched(guarded, monkeypatch):
 
 
 @pytest.mark.parametrize("check", ("undefined", "all,guard"))
-def test_what_checks_have_beside_memory_is_known(guarded, check):
+def test_memory_of_checks_is_known(guarded, check):
     """Shadows of buffers, of local memory and of surfaces, and where arguments end."""
     lines = (
         f"{LANES}\nmov (M1, 16) W(0,0)<1> 1:ud\nscatter_scaled.4 (M1, 16) %slm 0x0:ud O.0 W.0\n"
@@ -120,7 +120,7 @@ def test_what_checks_have_beside_memory_is_known(guarded, check):
     assert {f.code for f in result.findings} == ({"K041"} if "guard" in check else set())
 
 
-def test_only_what_is_not_proved_is_checked():
+def test_only_unproved_accesses_are_checked():
     text = """define void @group(ptr %ctx, i64 %n) #0 {
 entry:
   %slot = alloca [64 x i8], align 64

@@ -40,7 +40,7 @@ def joined(*lines):
     return split.left_out
 
 
-def test_halves_with_carries_of_their_own_run_together():
+def test_halves_with_separate_carries_run_together():
     assert joined(*CARRIES) == {2, 3}
 
 
@@ -69,7 +69,7 @@ def test_halves_with_carries_of_their_own_run_together():
         "a carry that another operand exceeds",
     ],
 )
-def test_what_is_no_half_or_is_hindered_stays(lines):
+def test_other_pairs_of_instructions_stay(lines):
     assert not joined(*lines)
 
 

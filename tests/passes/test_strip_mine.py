@@ -146,7 +146,7 @@ def test_code_between(between, monkeypatch):
     assert found[0] == found[1]
 
 
-def test_what_all_lanes_share_behind_the_loop(monkeypatch):
+def test_uniform_values_behind_the_loop(monkeypatch):
     """Values that are the same in all lanes are stored for twins, too."""
     monkeypatch.setattr(strip_mine, "LEAST_LINES", 3)
     monkeypatch.setattr(strip_mine, "REGISTERS", dict.fromkeys(strip_mine.REGISTERS, 0))
@@ -172,7 +172,7 @@ entry:
     assert "icmp ult i64 %strip.next, 4" in found and "%f.s = add <8 x i32> %c.s, splat (i32 1)" in found
 
 
-def test_what_is_left_alone(monkeypatch):
+def test_short_code_is_left_alone(monkeypatch):
     """Short code, and what fits into the registers."""
     monkeypatch.setenv(target.VARIABLE, CPUS[1])
     assert strips_of(text_of(1, False, count=60)) == (1, 0)

@@ -162,7 +162,7 @@ def test_several_threads_are_compiled(loop, monkeypatch):
     )  # Else compiling takes long.
 
 
-def test_threads_test_together_for_what_is_rare(monkeypatch):
+def test_threads_share_the_branch_around_rare_code(monkeypatch):
     """Sines of large arguments: one branch leads around the code of all threads, behind what all of them compute."""
     monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
     plain = translate(dispatch_of("sines of large arguments", 4), full=True).text
@@ -203,7 +203,7 @@ def test_a_fault_of_one_of_several_threads(thread, threads):
     assert found[0] == found[1] and "lane 5" in found[0]
 
 
-def test_what_must_stay_in_order_is_left_alone(monkeypatch):
+def test_kernels_with_fixed_order_are_left_alone(monkeypatch):
     """Kernels without a loop that waits, with atomics, or with more lines than are worth three copies."""
     dispatch = dispatch_of("chain", 2)
     monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)

@@ -62,7 +62,7 @@ def test_places_behind_each_other_share_the_mask_of_their_waiting_lanes():
             assert mask != its or point == other or abs(point - other) > 6, "one nest holds lanes at all of its points"
 
 
-def test_a_loop_begins_with_all_lanes_if_what_parts_them_lies_inside():
+def test_a_loop_is_converged_if_its_branches_rejoin_inside():
     lines = ["LOOP:", ADD, "(P1) goto (M1, 16) SKIP", ADD, "SKIP:", ADD, "jmp (M1, 1) LOOP"]
     assert analysed(lines).converged == {0, 4}, "but not what some skip"
 

@@ -101,7 +101,7 @@ def test_a_refutation_is_a_launch_that_both_engines_fault_in():
     assert found.launch.args[0].array.nbytes < 4 * (1 + int(np.frombuffer(found.launch.args[1].data, "i4")[0]))
 
 
-def test_what_is_not_followed_is_unknown_with_its_place():
+def test_unsupported_instructions_are_unknown_with_their_place():
     lines = "nbarrier.wait 1:ub\n" + GUARDED.format(condition="ge") + OWN + END
     program = Program(build_text(HEAD + lines, "pvc"))
     (verdict,) = prove(Subject(program, "k", (), (16,)), ["bounds"], 60)

@@ -9,13 +9,13 @@ from visakit.cli import APPS
 
 
 @pytest.mark.parametrize("word", ["--property", "--dimensions", "--local-size"])
-def test_a_wrong_value_is_an_error_with_what_there_is(word, capsys):
+def test_a_wrong_value_is_an_error_that_lists_the_right_ones(word, capsys):
     pytest.importorskip("z3", reason="proofs need z3-solver")
     assert exit_code(APPS["prove"], "visakit prove", ["x.bin", word, "0"]) == 2
     assert word in capsys.readouterr().err
 
 
-def test_without_the_solver_the_error_says_what_to_install(monkeypatch, capsys):
+def test_without_the_solver_the_error_names_the_package(monkeypatch, capsys):
     """P003."""
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "z3" else find(name, *more))

@@ -113,7 +113,7 @@ def test_a_place_that_needs_more_rounds(rounds, wanted):
     assert found.find(goal(found, "barrier")).outcome is wanted
 
 
-def test_what_is_not_followed_is_unknown():
+def test_unsupported_instructions_are_unknown():
     found = search("nbarrier.wait 1:ub\n" + OWN, platform="pvc")
     witness = found.find(goal(found, "svm_scatter"))
     assert witness.outcome is GoalOutcome.UNKNOWN

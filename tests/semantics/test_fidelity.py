@@ -58,7 +58,7 @@ def test_one_that_cannot_be_reached_is_not(engine):
 
 
 @ENGINES
-def test_the_report_names_what_executed(engine):
+def test_the_report_names_executed_instructions(engine):
     _, result = run(
         "mov (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\ngoto (M1, 1) over\nsin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\nover:", engine
     )
@@ -138,7 +138,7 @@ def test_denormals_follow_the_control_register(control, kept, engine):
         ("xor", {"df", "f", "hf"}),
     ],
 )
-def test_what_is_set_at_the_beginning_stays(text, flushed):
+def test_modes_set_at_the_beginning_are_known(text, flushed):
     """Denormals that are kept before control can go anywhere cost nothing later."""
     line = f"{text} (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud"
     image = build_text(f'.version 4.1\n.kernel "k"\n{line}\nret (M1, 1)\n')

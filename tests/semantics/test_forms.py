@@ -188,7 +188,7 @@ def test_every_instruction_that_computes_has_forms():
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_forms_have_what_the_manual_has(name):
+def test_forms_cover_the_manuals_options(name):
     """Every type that the instruction can saturate, every mode of what rounds, mixed types, ends of types and NaN."""
     desc, found = instruction_set().by_mnemonic[name][0], coverage(name)
     results = {t for t in desc.types_of("dst") if t in scalar.SIZES}

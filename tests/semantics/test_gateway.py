@@ -60,7 +60,7 @@ def test_a_message_to_the_gateway_arrives_at_a_named_barrier(send, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_signal_that_nobody_waits_for(engine):
+def test_a_signal_without_a_wait(engine):
     lines = (
         "mov (M1_NM, 16) H(0,0)<1> 0x1010000:ud\nraw_sends.3.1.0.0 (M1_NM, 1) 0x3:ud 0x2000004:ud H.0 %null.0 %null.0"
     )
@@ -159,7 +159,7 @@ def test_the_end_of_a_thread_has_two_spellings(older, newer):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_the_vector_compiler_writes(engine):
+def test_instructions_of_the_vector_compiler(engine):
     """Predicates from any integer, products of words that saturate, and numbers that movs puts into registers."""
     lines = [
         "mov (M1_NM, 16) X(0,0)<1> 0:ud",

@@ -788,7 +788,7 @@ RAW = [
 @pytest.mark.parametrize("case", RAW, ids=lambda c: c[1].partition(" ")[0])
 @CHECKED
 @given(st.integers(0, 65535), st.permutations(range(16)), st.integers(0, 1 << 32))
-def test_raw_messages_do_what_their_twins_do(case, running, places, seed):
+def test_raw_messages_have_the_effect_of_their_twins(case, running, places, seed):
     platform, raw, equivalent = case
     results = []
     random = Random(seed)

@@ -167,7 +167,7 @@ def test_any_and_all_ask_for_the_bits_that_a_predicate_has(width, execution, no_
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_scalar_call_shows_lanes_what_they_held_before(engine):
+def test_lanes_of_a_scalar_call_keep_their_values(engine):
     """A subroutine that lanes run which do not run around it reads what these wrote, and not what others would have."""
     probe = Probe(running=0x0F0F)
     probe.variable("X", "ud", range(LANES))

@@ -99,7 +99,7 @@ def test_products_and_sums_may_be_rounded_where_that_makes_no_difference(name, c
     assert (found == wanted).all()
 
 
-def test_what_could_be_another_number_is_computed_again():
+def test_ambiguous_roundings_are_computed_again():
     """x * y + z is a little above the middle between 1 and the next float, and that middle if the product is rounded."""
     x, y, z = (np.array([[v]]) for v in (1 + 2.0**-26, 3 - 3 * 2.0**-26, -2 + 2.0**-24 + 2.0**-50))
     found = NumpyAlgebra().rounded_once(lambda a, fused, *operands: fused(*operands), F, x, y, z)
@@ -126,7 +126,7 @@ def test_whole_powers_and_their_logarithms_are_exact(algebra):
 
 
 @pytest.mark.parametrize("data_type", [F, HF], ids=str)
-def test_sines_of_what_has_none_and_of_the_smallest(data_type):
+def test_sines_of_infinity_nan_and_tiny_numbers(data_type):
     dtype = "f4" if data_type is F else "f2"
     some = np.array([[np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-7, -1e-7]], dtype)
     with np.errstate(all="ignore"):
@@ -158,7 +158,7 @@ def test_approximations_are_close_enough(name):
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
-def test_approximations_of_what_is_special(name):
+def test_approximations_of_special_values(name):
     function, _, _ = CASES[name]
     for data_type, dtype in ((F, "f4"), (HF, "f2")):
         special = np.array([[np.inf, -np.inf, np.nan, 0.0, -0.0, -1.0, 1.0, 1e-7, 6e4]], dtype)

@@ -461,7 +461,7 @@ def test_a_block_of_an_image_has_room_in_its_message(engine):
         ("raw_sends.13.5.0.1 (M1, 16) 0xd:ud 0x62100502:ud", "room for 5 coordinates"),
     ],
 )
-def test_what_no_instruction_says_is_refused_by_name(message, why):
+def test_messages_without_an_instruction_are_refused_by_name(message, why):
     with pytest.raises(LaunchError, match=why):
         found([f"{message} AT.0 %null.0 FOUND.0"], "numpy")
 

@@ -103,7 +103,7 @@ def test_each_thread_has_its_own(engine, handle):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("handle", ["OWN", "POINTER", "HANDLE"])
-def test_it_is_zero_when_a_thread_begins(engine, handle):
+def test_scratch_memory_is_zero_when_a_thread_begins(engine, handle):
     """Whatever the threads of earlier groups have left there."""
     lines = f"""and (M1, 16) PASSED(0,0)<1> AT(0,0)<1;1,0> 0x3c:ud
 lsc_load.ugm (M1, 16) RETURNED:d32 surf({handle})[PASSED]:a32u
@@ -144,7 +144,7 @@ def test_the_indirect_data_is_nowhere(engine):
         launch("lsc_load.ugm (M1_NM, 1) DATA:d32x4t flat[INDIRECT]:a64", engine)
 
 
-def test_undefined_values_are_found_there():
+def test_undefined_values_of_scratch_memory_are_found():
     """Also where the handle is known at run time only, which the reference engine watches."""
     for handle, engine in (("OWN", "llvm"), ("HANDLE", "numpy")):
         lines = TURN.format(handle)

@@ -463,7 +463,7 @@ def test_dot_products(name, data):
 
 @CHECKED
 @given(st.data(), st.sampled_from([*DOT]), RUNNING)
-def test_sources_of_other_lanes_are_what_was_there(data, name, running):
+def test_other_lanes_sources_are_their_present_values(data, name, running):
     """Instructions that look at other lanes see what those have, also where it was written under a mask."""
     x, w, y = (data.draw(numbers("f", 16)) for _ in range(3))
     lines = {}

@@ -492,7 +492,7 @@ def test_images(name, platform, engine):
 
 
 @pytest.mark.parametrize(("name", "platform", "engine"), each_engine({n: c.platforms for n, c in CASES.items()}))
-def test_a_kernel_computes_what_numpy_does(name, platform, engine):
+def test_kernels_agree_with_numpy(name, platform, engine):
     seed(name)
     c = CASES[name]
     given, out = c.data(), c.result()

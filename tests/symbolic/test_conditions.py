@@ -27,7 +27,7 @@ def texts(conditions):
         (z3.Or(A, B), ["Or(a, b)"]),
     ],
 )
-def test_what_a_condition_implies(condition, wanted):
+def test_implications_of_a_condition(condition, wanted):
     assert texts(terms.implied_by(condition)) == wanted
 
 

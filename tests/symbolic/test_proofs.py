@@ -22,7 +22,7 @@ ASKED = {name: asked for name in KINDS if (asked := list(questions(name)))}
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_an_instruction_does_what_the_model_says(name):
+def test_instructions_agree_with_the_model(name):
     question = Random(name).choice(ASKED[name])
     assert prove(question, EASY) == "proved", question
 

@@ -19,7 +19,7 @@ ASKED = {name: asked for name in KINDS if (asked := list(questions(name)))}
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_the_ir_of_an_instruction_does_what_the_semantics_say(name):
+def test_the_ir_of_instructions_agrees_with_the_semantics(name):
     for question in Random(name).choices(ASKED[name], k=3):
         assert prove_translation(question, EASY) == "proved", question
 

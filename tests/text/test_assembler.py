@@ -42,12 +42,12 @@ def goes_round(data):
 
 
 @pytest.mark.parametrize("body", ["{ mov (M1, 8\n}", "{\nmov (M1, 8 }"])
-def test_braces_of_a_line_that_cannot_be_read_are_no_errors_of_their_own(body):
+def test_braces_of_an_unreadable_line_are_no_further_errors(body):
     _, said = assembled(HEAD + body + "\nret (M1, 1)\n", None)
     assert [d.code for d in said] == ["V001"]
 
 
-def test_equal_operands_mean_what_names_mean_where_they_stand():
+def test_equal_operands_are_bound_in_their_scope():
     uses = [f"{name} (M1, 8) VD(0,0)<1> X(0,0)<1;1,0> 1:d" for name in ("add", "mul", "min", "max", "add")]
     declared = ".decl X v_type=G type=d num_elts=8"
     text = HEAD + "\n".join(

@@ -40,7 +40,7 @@ def generator():
     sys.path.remove(str(ROOT / "docs"))
 
 
-def test_the_rows_and_goldens_are_those_of_the_table(generator):
+def test_rows_and_goldens_are_generated_from_the_table(generator):
     shown = generator["lines"]()
     assert DOCUMENT.read_text() == generator["document"](shown), "make docs"
     heads = generator["goldens"](shown)

@@ -115,7 +115,7 @@ def test_equal_operands_share_a_node_and_nothing_is_kept_without_caches():
         "{} //",
     ],
 )
-def test_what_texts_repeat_is_cut_as_if_it_were_alone(around):
+def test_cached_pieces_have_the_tokens_of_plain_ones(around):
     cached, plain = LineReader(), LineReader(cached=False)
     for piece in (
         "(M1, 16)",
@@ -145,7 +145,7 @@ def test_what_texts_repeat_is_cut_as_if_it_were_alone(around):
         ("lsc_load.ugm (M1, 16) VD:d32 flat[VUD+]:a32", 38, "a number"),
     ],
 )
-def test_what_was_expected(line, column, expected):
+def test_expected_tokens_are_named(line, column, expected):
     with pytest.raises(Problem) as caught:
         line_reader().statements(line)
     assert caught.value.at.column == column and expected in caught.value.hint, caught.value.hint
@@ -235,7 +235,7 @@ def test_tables_of_a_wheel_serve_all_users(folder, package, monkeypatch):
     assert LineReader().statements("ret (M1, 8)")
 
 
-def test_tables_of_a_wheel_are_those_of_its_grammar(folder, package):
+def test_tables_of_a_wheel_match_its_grammar(folder, package):
     assert parses()
     (package / "visa.tables").write_bytes(cache.read(tables.CACHE, "visa.tables")[:32] + b"garbage")
     reader = LineReader()

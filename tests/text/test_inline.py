@@ -32,12 +32,12 @@ def test_statements_of_c(source, count):
     assert len(found) == abs(count) and (None in found) == (count < 0)
 
 
-def test_python_that_is_none_has_no_snippets():
+def test_invalid_python_has_no_snippets():
     assert not list(snippets_of("def (:", "k.py")) and not list(snippets_of("x = '\\d'", "k.py"))
 
 
 @pytest.mark.parametrize("columns", [0, 1, 7])
-def test_errors_stand_where_their_author_wrote_them(tmp_path, columns):
+def test_errors_are_at_their_place_in_the_source(tmp_path, columns):
     """With any text in front of it, and any number of operands and escapes before."""
     path = tmp_path / "k.cpp"
     path.write_text(

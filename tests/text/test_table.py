@@ -78,7 +78,7 @@ def test_a_form_is_usable(desc):
     assert len(operands_of(desc)) == len(desc.text) and ".[" not in desc.syntax
 
 
-def test_what_an_instruction_does_is_known_or_refused():
+def test_every_instruction_has_semantics_or_is_refused():
     assert {f.semantics for f in FORMS} == set(SEMANTICS)
     assert not set(ALLOWED_DEVIATION) & set(REFUSED)
     generator = runpy.run_path(str(ROOT / "docs" / "generate_fidelity.py"))
@@ -197,7 +197,7 @@ def test_semantics_know_no_engine():
         assert not re.search(r"import (numpy|llvmlite)|from (numpy|llvmlite|vsim\.engines)", path.read_text()), path
 
 
-def test_the_reference_pages_are_those_of_the_table():
+def test_reference_pages_are_generated_from_the_table():
     generator = runpy.run_path(str(ROOT / "docs" / "generate_instructions.py"))
     folder = ROOT / "docs" / "instructions"
     assert {p.name: p.read_text() for p in folder.glob("*.md")} == generator["pages"]()
@@ -232,7 +232,7 @@ def test_pages_of_executed_instructions_have_pseudo_code_and_an_example():
         ),
     ],
 )
-def test_worked_examples_refuse_what_an_instruction_does_not_do(monkeypatch, table, name, wrong, said):
+def test_worked_examples_refuse_other_results(monkeypatch, table, name, wrong, said):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     import worked_examples
 

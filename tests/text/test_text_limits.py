@@ -136,7 +136,7 @@ def test_two_targets():
         (lambda f: f.instructions.clear() or setattr(f, "input_size", 1), "sizes of arguments"),
     ],
 )
-def test_what_text_cannot_say(change, message):
+def test_modules_without_a_text_form(change, message):
     text = START + ".decl W v_type=G type=ud num_elts=8\n" + END
     module = visakit.read_module(visakit.assemble(text))
     change(module.kernels[0])
