@@ -115,10 +115,6 @@ class Linker:
         self.infos: list[ProgramInfo] = []
         self.known: set[bytes] = set()
 
-    def add_file(self, path: str) -> None:
-        """An object, a bare module or an archive; ``-`` is standard input."""
-        self.add_bytes(read_bytes(path), "<stdin>" if path == "-" else path)
-
     def add_bytes(self, data: bytes, name: str) -> None:
         """The contents of an object, a bare module, an archive or a zebin; damage is reported by :meth:`run`.
 

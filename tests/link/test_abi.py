@@ -32,8 +32,7 @@ def program(device, *names, archive=None, **options):
             for stem, data in objects.items():
                 (path / f"{stem}.o").write_bytes(data)
             members = [(str(o), o.read_bytes()) for o in sorted(path.glob("*.o"))]
-            (path / "lib.a").write_bytes(archive_bytes(members))
-            linker.add_file(str(path / "lib.a"))
+            linker.add_bytes(archive_bytes(members), str(path / "lib.a"))
         else:
             for stem, data in objects.items():
                 linker.add_bytes(data, f"{name}/{stem}.o")

@@ -39,15 +39,15 @@ def preferred_device() -> str:
     return next((name for name in PREFERRED if name in known), PREFERRED[0])
 
 
-def device_table(width: int = 100) -> str:
-    """The devices of the installed compiler, for people: lines of at most ``width`` characters."""
+def device_table() -> str:
+    """The devices of the installed compiler, for people: lines of at most 100 characters."""
     import textwrap
 
     names = known_devices()
     if not names:
         return "Intel's compiler driver (ocloc), which compiles sources, is not installed, or names no devices."
     text = f"The installed ocloc compiles for {', '.join(names)}; for {preferred_device()} where --platform is missing."
-    return textwrap.fill(text, width, break_on_hyphens=False)
+    return textwrap.fill(text, 100, break_on_hyphens=False)
 
 
 @cache

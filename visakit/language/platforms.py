@@ -83,8 +83,8 @@ def find(name: str) -> Platform | None:
     return _ALIASES.get(wanted) or _ALIASES.get(re.sub(_STEPPING, "", wanted))
 
 
-def platform_table(width: int = 100) -> str:
-    """All platforms and the names of devices that mean them, for people: lines of at most ``width`` characters."""
+def platform_table() -> str:
+    """All platforms and the names of devices that mean them, for people: lines of at most 100 characters."""
     import textwrap
 
     lines = []
@@ -92,7 +92,7 @@ def platform_table(width: int = 100) -> str:
         lines.append(f"{p.name:<6} {p.title}, registers of {p.grf_size} bytes")
         names = _DEVICES.get(p.name, "")
         blanks = " " * 7
-        lines += textwrap.wrap(names, width, initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False)
+        lines += textwrap.wrap(names, 100, initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False)
     return "\n".join([*lines, "", "A device may be followed by its stepping, as dg2-g10-a0."])
 
 

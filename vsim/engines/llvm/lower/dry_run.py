@@ -189,7 +189,7 @@ def _repeats(flow: ControlFlow, successors: Mapping[int, Iterable[int]]) -> dict
 
 
 def _successors(state: FunctionState) -> dict[int, set[int]]:
-    return {ENTRY: {0}} | {start: state.block_successors(start, end) for start, end in state.flow.blocks()}
+    return {ENTRY: {0}} | {start: state.block_successors(end) for start, end in state.flow.blocks()}
 
 
 def emitted_graph(state: FunctionState) -> Graph:

@@ -94,7 +94,7 @@ class FunctionState:
         """Branches back in loops that wait for other threads, where threads take turns."""
         if self.is_coroutine and module.takes_turns:
             self.spin_branches = spin_branches(self.flow, self.layout)
-        straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
+        straight = len(self.flow.starts) == 1 and not self.block_successors(self.flow.end)
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations, self.dispatch.exact, module.takes_zeros)
         self.b.follows_carries = any(i.desc.semantics == "addc" for i in function.instructions)
@@ -188,8 +188,8 @@ class FunctionState:
         """The LLVM type of a mask of all lanes."""
         return ir_type(MASK, self.lanes)
 
-    def block_successors(self, start: int, end: int) -> set[int]:
-        """Blocks at which control can be after a block from one instruction to before another.
+    def block_successors(self, end: int) -> set[int]:
+        """Blocks at which control can be after a block that ends in front of an instruction.
 
         A thread without running lanes continues at the next reconvergence point; a return from a subroutine
         leads behind its calls.

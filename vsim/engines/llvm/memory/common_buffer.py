@@ -84,7 +84,7 @@ class UnprovedAccess:
         """The elements of each lane; 0 for lanes that are not active."""
         offset = masked(part.space, part.offset)
         if not self.watch and self._is_inside(part, offset):
-            return self._load_inside(part, offset, vector)
+            return self._load_inside(part, offset)
         table = None if self.watch else table_of(self.b, part)
         if table:
             return self._load_from_table(part, offset, vector, table)
@@ -122,7 +122,7 @@ class UnprovedAccess:
         most = self.b.ranges.of(offset.text) if part.space.least else None
         return most is not None and most + part.size <= part.space.least
 
-    def _load_inside(self, part: LanePart, offset: Value, vector: Value | None) -> list[Value]:
+    def _load_inside(self, part: LanePart, offset: Value) -> list[Value]:
         """The elements of lanes that are known to be inside."""
         assert part.space.pointer
         b = self.b
