@@ -104,7 +104,7 @@ BLOCK = "svm_block_ld (4) ONE(0,0)<0;1,0> V.0"
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_messages_of_a_whole_thread(engine):
-    """They have no lanes; counted are the elements outside."""
+    """Findings count the elements outside, as the message has no lanes."""
     (found,), _ = launch(BLOCK, 16, engine, 8)
     assert (found.who, found.count) == ((1, 1, -1, 0), 8)
     assert found.memory.startswith(f"'X' at offset {4 * ITEMS}, right after its end")

@@ -161,7 +161,7 @@ FAULTS = {
 
 @pytest.mark.parametrize(("name", "simd"), rotated(FAULTS, (8, 16, 32)))
 def test_calls_that_have_no_result_are_faults(name, simd):
-    """They end the launch, with and without the check; their twins run, and nothing is found."""
+    """They end the launch, with and without the check; their twins run without findings."""
     *pair, words = FAULTS[name]
     (call, body), (right, mended) = ([part.replace("{simd}", str(simd)) for part in parts] for parts in pair)
     for engine in ENGINES:
@@ -173,7 +173,7 @@ def test_calls_that_have_no_result_are_faults(name, simd):
 
 
 def stack_findings(lines, engine, nested=False, groups=3, simd=16, schedule=""):
-    """What is found in a kernel whose private memory the program knows."""
+    """Findings of a kernel whose private memory the program knows."""
     linker = Linker(LinkOptions(platform="pvc"))
     text = source(lines, simd, "by name", nested, size=8 * simd)
     linker.add_bytes(assemble_text(text, "t.visaasm", "pvc").object_bytes(debug=True), "t.o")

@@ -17,7 +17,7 @@ def kernel(lines, *functions):
 
 
 def findings(source, engine, check="all", items=3 * ITEMS, **options):
-    """What checks find in a launch over some groups of four threads with 16 work-items each."""
+    """Findings of a launch over some groups of four threads with 16 work-items each."""
     out = np.zeros(items, np.uint32)
     result = Program(build_text(source, "pvc")).launch("k", items, ITEMS, [out], engine=engine, check=check, **options)
     assert result.engine == engine

@@ -27,7 +27,7 @@ def around(condition, lines):
 
 
 def either(condition, lines, others):
-    """These lines or other ones, by a condition."""
+    """Lines of a branch: these or the other ones, by a condition."""
     return [*condition, "(P1) jmp (M1, 1) other", *lines, "jmp (M1, 1) over", "other:", *others, "over:"]
 
 
@@ -38,7 +38,7 @@ def loop(counts):
 
 
 def over_waiting(jump):
-    """Lanes wait at a label, and a jump of the others goes over it."""
+    """Lanes wait at a label that the others jump over."""
     return [LANES_ON, "(P1) goto (M1, 16) waiting", jump, "waiting:", "mov (M1, 16) N(0,0)<1> 1:ud", "over:"]
 
 

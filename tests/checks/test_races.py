@@ -410,7 +410,7 @@ def test_writes_of_the_program_during_a_second_run_stay(monkeypatch, shift):
     written=st.sets(st.integers(0, 700)),
 )
 def test_few_windows_contain_all_writes(memories, written):
-    """Whether in one memory or in many; each holds an eighth of all at most, without what lies between memories."""
+    """In one memory or in many; each has at most an eighth of all bytes, without the gaps between memories."""
     places, end = [], 64
     for gap, size in memories:
         places.append((end + gap, size))

@@ -32,7 +32,7 @@ def zebin(compiler):
 
 
 def codes(data, kernel, engine="numpy"):
-    """What is found where some, all and none of the work-items have a vote."""
+    """Findings if some, all and none of the work-items have a vote."""
     program, found = Program(read_program(data, "votes")), []
     for votes in (np.arange(128) % 5, np.full(128, 7), np.zeros(128)):
         arguments = [np.zeros(128, "i4"), votes.astype("i4")]

@@ -160,7 +160,7 @@ def test_registers_that_any_lane_reads_later_are_live(text, seed):
 
 
 def needed_after(lines, steps, lane, name, rng):
-    """For each step whether a lane reads a register there or later, before it writes it."""
+    """For each step, whether a lane reads a register before it writes it."""
     needed, needs = False, []
     for pc, active in reversed(steps):
         if lane in active and pc < len(lines):

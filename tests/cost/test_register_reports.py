@@ -80,7 +80,7 @@ def hoisted(count, is_hoisted, lanes=16):
 
 
 def recomputed(is_recomputed, lanes=16):
-    """Values that are kept over a region of high pressure, or made anew behind it."""
+    """Values that live across a region of high pressure, or are computed again behind it."""
     kernel = Kernel(lanes)
     kept = [kernel.declare(f"K{n}") for n in range(40)]
     busy = [kernel.declare(f"B{n}") for n in range(100)]

@@ -428,7 +428,7 @@ def test_idioms_have_the_words_of_the_sheet(lines, words):
 
 
 def value(operation, a, b=0.0, c=0.0, options=None):
-    """What an operation makes of numbers in r10, r11 and r12."""
+    """The result of an operation on numbers in r10, r11 and r12."""
     count = table.OPERATIONS[operation].operands
     registers = ["r10.r", "r11.r", "r12.r"][:count]
     machine = ProcessorGroup(link([assemble(f"{operation} r1.{'a' if operation in ('rcp', 'ex2', 'ln2', 'rsq', 'sin', 'cos') else 'r'}, {', '.join(registers)}\nend")]),
@@ -462,7 +462,7 @@ def test_fields_do_not_overlap():
 
 
 class Exit(Exception):
-    """Leaves a loop or goes to its next turn; ``kind`` says which."""
+    """Leaves a loop or begins its next turn, by ``kind``."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -523,7 +523,7 @@ COUNTS = (2, 3, 0)
 
 
 def alone(tree, registers):
-    """What one processor does, by the statements' plain meaning."""
+    """The result of one processor, by a model of the statements."""
 
     def true(register):
         registers[register] -= 1

@@ -27,7 +27,7 @@ HEAD = ".int i0 3 0 0\n"
 
 
 def diagnostics(text):
-    """What is wrong with a text."""
+    """The diagnostics of a text."""
     with pytest.raises(AssemblyError) as caught:
         assemble(text, "x.ctm")
     return caught.value.diagnostics

@@ -98,7 +98,7 @@ def test_watchpoints_in_both_directions():
 
 
 def test_a_launch_goes_on_from_a_breakpoint_that_it_came_back_to():
-    """Also where a checkpoint is: in front of the first instruction."""
+    """Also at the first instruction, where a checkpoint is."""
     session, _ = begun()
     session.add_breakpoint("*0")
     for way in (lambda: session.step(reverse=True), lambda: session.go_to(0)):

@@ -274,7 +274,7 @@ def test_values_for_inputs_of_hand_written_kernels():
 
 
 def test_build_options_begin_with_a_sign(tmp_path, monkeypatch):
-    """They need no '=', but an option of the command is no build option."""
+    """They need no '='; an option of the command is not taken as one."""
     monkeypatch.chdir(tmp_path)
     for words, message in (
         ("--build-options -cl-opt-disable nothing.cl", "nothing.cl: error"),

@@ -50,7 +50,7 @@ TARGETS: dict[str, Target] = {
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The options of the command line."""
     listed = "\n".join(f"  {t.name:10} {t.what}" for t in TARGETS.values())
     parser = argparse.ArgumentParser(
         prog="python tests/fuzz",

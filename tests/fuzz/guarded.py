@@ -62,7 +62,7 @@ class Guarded:
 
 
 def aligned(size: int, align: int = 64) -> Bytes:
-    """What the fast engine calls for the memory of its workers: local and scratch memory, frames of threads, tables."""
+    """Memory for the fast engine's workers: local and scratch memory, frames of threads, tables."""
     return Guarded(size, align).data
 
 

@@ -327,7 +327,7 @@ class Loop:
     # -- launches ------------------------------------------------------------------------------------------------
 
     def numbers(self, count: int) -> np.ndarray:
-        """Where lanes begin, and the like."""
+        """First indices of lanes, and other numbers of the loop."""
         r = self.random
         lane, s = np.arange(count, dtype=object), r.choice((0, -1, -5, -9, 3, 40, 100, r.randrange(-50, 600)))
         ways = {

@@ -277,7 +277,7 @@ class Parts:
         return f"HERE{self.labels}"
 
     def branch(self, depth: int) -> list[str]:
-        """Some lanes go over lines, or to others."""
+        """Some lanes jump over lines, or to other ones."""
         r, other, behind = self.random, self.label(), self.label()
         head = f"({r.choice(('', '!'))}{r.choice(PREDICATES)}) goto (M1, {self.simd}) {other}"
         first, second = (self.body(depth, r.randrange(1, 4)) for _ in range(2))

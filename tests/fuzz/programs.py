@@ -409,7 +409,7 @@ def accepted(lines: list[Line], platform: str) -> list[Line]:
 
 
 def contents(seed: int, records: int) -> bytes:
-    """What the variables of all threads begin with: special and ordinary numbers of their types."""
+    """First values of the variables of all threads: special and ordinary numbers of their types."""
     source = np.random.default_rng(seed)
     out = np.zeros((records, RECORD), np.uint8)
     for at, size, t in OFFSETS.values():

@@ -22,7 +22,7 @@ DATA = Path(__file__).parent.parent / "data"
 
 
 def text_law(data: bytes) -> None:
-    """What assembles can be read, and disassembles to text that assembles to the same bytes."""
+    """A text that assembles can be read, and disassembles to text that assembles to the same bytes."""
     isa = visakit.assemble(data.decode("utf-8", "replace"))
     try:
         again = visakit.assemble(visakit.disassemble(isa))
@@ -33,7 +33,7 @@ def text_law(data: bytes) -> None:
 
 
 def module_law(data: bytes) -> None:
-    """What is read is written, and is refused by the disassembler or disassembles to text of the same bytes."""
+    """A module that is read can be written, and is refused by the disassembler or has a text of the same bytes."""
     module = visakit.read_module(data)
     for function in module.all_functions:  # of linked images; text has none
         function.variable_relocations, function.function_relocations = [], []

@@ -97,7 +97,7 @@ class Summary:
         return f"{self.target}: {self.inputs} inputs in {self.seconds:.0f} s, {seeds}: {endings}; {len(self.findings)} findings"
 
     def record(self) -> dict[str, object]:
-        """For JSON."""
+        """The record in JSON."""
         return {
             "target": self.target,
             "inputs": self.inputs,
@@ -208,7 +208,7 @@ class _Batches:
 
 
 def _lines(target: Target, seeds: range, stop: float, cache: str) -> Iterator[str]:
-    """What a child says, and behind it a finding if it ended otherwise than it should."""
+    """The output of a child, and then a finding if it ended wrongly."""
     command = [sys.executable, *COMMAND, "--child", target.name, "--first", str(seeds.start)]
     environment = os.environ | {"PYTHONHASHSEED": "0", "VISAKIT_CACHE": cache}
     with (

@@ -123,14 +123,14 @@ class Kernel:
     # -- the model ---------------------------------------------------------------------------------------------------
 
     def model(self, shape: list[int], arrays: dict[str, Array], s: int, far: int) -> Array:
-        """What each work-item leaves in ``o``."""
+        """The results of all work-items in ``o``."""
         width, height, depth = [*shape, 1, 1][:3]
         g = np.arange(width * height * depth)
         names = {"g": g, "x": g % width, "y": g // width % height, "s": np.int64(s), "t": arrays["t"].astype("i8")}
         k_type, i_type, big = TYPES[self.counter], TYPES[self.index], np.uint64(far % 2**64)
 
         def number(expression: str) -> Array:
-            """What an expression, which is the same in C and in Python, is for each work-item; modulo 2**64."""
+            """The value of an expression, which is the same in C and in Python, for each work-item; modulo 2**64."""
             return (eval(expression, {}, names) + 0 * g).astype("u8")  # type: ignore[no-any-return]
 
         w = np.full(g.size, 5, "u4")

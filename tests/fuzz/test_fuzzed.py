@@ -91,7 +91,7 @@ def ctm_file(data):
 
 
 def run_ctm(module):
-    """What links is run on three groups, the last of them with two processors; few steps, so that loops end soon."""
+    """A program that links runs on three groups, the last with two processors; few steps, so that loops end soon."""
     options = ctm.Options(group=4, max_steps=300)
     inputs = {n: np.full((2, 3, 4), n, np.float32) for n in range(0, 16, 2)}
     ctm.load(ctm.link([module]), options).launch(5, 2, inputs, max_seconds=5)
@@ -239,7 +239,7 @@ def test_the_first_inputs_of_the_fuzzer(name):
 
 @pytest.mark.parametrize("name", ["visaasm", "isa", "o", "a", "bin", "yaml", "json", "ctm", "ctmo"])
 def test_samples_are_accepted(name):
-    """What is mutated goes all the way, so that changes are looked at behind the first check, too."""
+    """Samples pass all checks, so that their mutations reach the code behind the first check."""
     from fuzz import reading
 
     target = next(t for t in reading.TARGETS if t.name == name)

@@ -423,7 +423,7 @@ class Vector:
         return found
 
     def _inside(self, make: Callable[[], list[Statement]], width: int) -> list[Statement]:
-        """What is made within a branch of so many lanes."""
+        """Instructions within a branch of so many lanes."""
         outside = self.width, self.is_inside
         self.width, self.is_inside = width, True
         found = make()
@@ -592,7 +592,7 @@ def without(statements: list[Statement], kept: set[int]) -> list[Statement]:
 
 
 def contents(r: random.Random) -> bytes:
-    """What the registers begin with: any bytes, small numbers, ends of ranges."""
+    """First contents of the registers: any bytes, small numbers, ends of ranges."""
     size = len(ROOTS) * BYTES
     pieces = []
     while sum(map(len, pieces)) < size:

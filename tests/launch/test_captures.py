@@ -71,7 +71,7 @@ def saxpy(folder, x, y, result, handles=HANDLES, offsets=(0, 0), **more):
 
 
 def expected(x, y):
-    """What saxpy makes of y."""
+    """The result of saxpy in y."""
     found = y.copy()
     found[:12] += 2.5 * x[:12] * np.tile(TABLE, 3)
     return found
@@ -226,7 +226,7 @@ def test_images_and_samplers(tmp_path, capsys):
 
 @needs_ocloc
 def test_a_source_is_compiled(tmp_path, capsys):
-    """It ends with a zero; what native code it has says for which platform."""
+    """The source ends with a zero; the native code in the capture tells the platform."""
     native = visakit.objects.elf.read_elf(ZEBIN.read_bytes(), "")
     native.sections = [s for s in native.sections if s.name in (".ze_info", ".note.intelgt.compat")]
     native.symbols, native.relocations = [], []
@@ -344,7 +344,7 @@ def test_damaged_captures_are_errors(name, data, tmp_path, capsys):
 
 @pytest.mark.parametrize("name", ["kernelName.txt", "Argument2.bin", "Local1.txt", "DeviceBinary0.bin"])
 def test_large_files_are_refused_unread(name, tmp_path, capsys):
-    """A hole of a file costs nothing to send; its size is asked first."""
+    """A sparse file is cheap to send; its size is checked first."""
     folder = saxpy(tmp_path, X, Y, expected(X, Y))
     with open(folder / name, "wb") as stream:
         stream.truncate(1 << 36)
@@ -478,6 +478,6 @@ def test_a_capture_made_by_the_layer_itself(program, name, tmp_path, capsys):
 @needs_ocloc
 @pytest.mark.parametrize("name", CAPTURED["arguments"])
 def test_captures_of_another_driver(name, tmp_path, capsys):
-    """Of PoCL; the source is compiled."""
+    """A capture of PoCL has only the source, which is compiled."""
     assert unpacked("pocl.tar.xz", tmp_path) == {tmp_path / n for n in CAPTURED["arguments"]}
     replays(tmp_path / name, capsys, "--platform", "tgllp")

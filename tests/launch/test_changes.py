@@ -1,4 +1,4 @@
-"""What changed in memory, against numpy: any sizes, with whatever changed, and parts that must not meet."""
+"""Changes of memory, against numpy: any sizes, any changed bytes, and parts that must not overlap."""
 
 import numpy as np
 from hypothesis import given

@@ -53,7 +53,7 @@ def test_groups_are_spread_and_merged(cluster_of):
 
 
 def cluster_rest():
-    """What saxpy of the samples takes behind y, x and a."""
+    """The arguments of saxpy of the samples behind y, x and a."""
     info = Program(build(SAXPY, "tgllp")).signature("saxpy")
     return [ScalarArgument(np.int32(5000).tobytes())] * (info.argument_count - 3)
 

@@ -67,7 +67,7 @@ def test_sections_of_the_page():
 
 
 def test_first_results_that_are_late():
-    """Those beyond the limit which the reference engine alone has sooner, and no others."""
+    """Only kernels beyond the limit whose first result the reference engine has sooner."""
     times = {"late": (2.5, 1.0), "early": (1.9, 1.0), "large": (2.5, 9.0)}
     rows = {
         n: {e: first_result.Spent(s, s) for e, s in zip(first_result.ENGINES, t, strict=True)} for n, t in times.items()
@@ -83,7 +83,7 @@ WIDEST = 64
 
 @pytest.mark.parametrize("checks", [(), ("race",), ("undefined",), ("divergence",)])
 def test_no_integer_is_wider_than_a_register(checks):
-    """What lives across a barrier is vectors: masks are packed to integers of at most as many bits as lanes, and passes
+    """Values live across barriers are vectors: masks are packed to integers of at most as many bits as lanes, and passes
     in front of the split do not make one comparison of integers of those of vectors.
     """
     program = Program(build_text(kernel("barriers", 60, 32)))

@@ -59,7 +59,7 @@ def test_cases(case):
 @pytest.mark.usefixtures("chosen")
 @pytest.mark.parametrize("source", ORDINARY)
 def test_conversions_and_arithmetic(source):
-    """Of every type to every other; products and sums with one rounding; each as the reference engine has it."""
+    """Conversions between all types; products and sums with one rounding; all equal to the reference engine."""
     values = np.random.default_rng(5).integers(0, 256, 8 * np.dtype(ORDINARY[source]).itemsize, "u1")
     lanes = values.view(ORDINARY[source]).tolist()
     lanes[:4] = [0, 1, 2, 255]
@@ -83,7 +83,7 @@ def test_conversions_and_arithmetic(source):
 @pytest.mark.usefixtures("chosen")
 @pytest.mark.parametrize("mode", [0x10, 0x30], ids=["up", "towards zero"])
 def test_rounding_modes(mode):
-    """And the nearest again behind them."""
+    """In each mode, and then to the nearest again."""
     probe = Probe("pvc", 16)
     values = np.random.default_rng(mode).uniform(-4, 4, 48)
     for t, dtype in (("f", "f4"), ("df", "f8")):

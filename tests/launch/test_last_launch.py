@@ -13,7 +13,7 @@ ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
 
 @pytest.fixture
 def repeated(monkeypatch):
-    """Whether launches of the fast engine were like the one before, in order."""
+    """For each launch of the fast engine, in order, whether it repeated the one before."""
     found, repeat = [], Engine.repeat
     monkeypatch.setattr(Engine, "repeat", lambda *args: found.append(repeat(*args)) or found[-1])
     return found

@@ -50,7 +50,7 @@ def image() -> LinkedImage:
 
 @pytest.fixture
 def pythons_own_thresholds():
-    """And all objects: conftest.py asks for rare collections, which leave out objects from before the tests."""
+    """The collector of plain Python, over all objects: conftest.py sets rare collections without old objects."""
     before = gc.get_threshold()
     gc.set_threshold(700, 10, 10)
     gc.unfreeze()

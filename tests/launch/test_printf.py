@@ -78,7 +78,7 @@ def test_texts_and_characters():
 
 
 def printed(text, *values):
-    """What a record says of a text and values: pairs of the code of a type and bytes, or texts that are given by address."""
+    """The text of a record with a format and values: pairs of the code of a type and bytes, or texts by address."""
     memory, data, strings = AddressSpace(), b"", text + b"\0"
     places = []
     for code, value in values:

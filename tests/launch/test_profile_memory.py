@@ -97,7 +97,7 @@ def test_counts_are_those_of_plain_python(case, platform):
 
 
 def seen_by(engine, folder, platform):
-    """What messages did in the launches of a case."""
+    """The messages of the launches of a case."""
     program, path, seen = vsim.Program(build(folder, platform)), folder.parent / "launch.json", MemoryObserver()
     file = parse_launch(path.read_text(), str(folder.parent), str(path))
     for index in range(len(file)):

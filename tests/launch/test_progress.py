@@ -79,7 +79,7 @@ def test_what_is_shown(terminal, monkeypatch):
 
 
 def test_long_work_has_a_line_that_goes_away(tmp_path, monkeypatch):
-    """Also where the work sends standard error elsewhere; short work has none."""
+    """Also if the work redirects standard error; short work has no line."""
     monkeypatch.setattr(long_work, "INTERVAL", 1e9)
     told = threading.Event()
     write = os.write

@@ -57,7 +57,7 @@ def test_arguments_that_do_not_fit_are_named(program, args, message):
 
 
 def _numbers(**given):
-    """What a kernel with scalars of many types gets; the first two as floats, the others as whole numbers."""
+    """The values that a kernel with scalars of many types gets; two as floats, the others as integers."""
     text = """kernel void s(global float *x, global long *y, float a, half h, uint n, long q, uchar c)
 { x[0] = a; x[1] = h; y[0] = n; y[1] = q; y[2] = c; }"""
     Path("s.cl").write_text(text)
@@ -439,7 +439,7 @@ def test_text_of_a_faulting_kernel_is_printed(engine, capsys):
 
 @pytest.mark.parametrize("name", ["x\0", "\ud800"])
 def test_names_that_no_file_has(name):
-    """They are errors as those of files that are not there."""
+    """Such names are errors like missing files."""
     for read in (vsim.load, lambda path: vlink.link([path])):
         with pytest.raises(visakit.FileError, match="F001"):
             read(name)

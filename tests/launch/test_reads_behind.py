@@ -79,7 +79,7 @@ MEMORY = {
 
 
 def launch(session, name, made, at):
-    """What a kernel leaves in its first argument; None for a fault."""
+    """The contents of a kernel's first argument after a launch; None for a fault."""
     host, (handle, pointer) = session.host, made
     y = session.buffer(np.full(COUNT, 7, "i4"))
     kernel = session.kernel(name, y)
@@ -139,7 +139,7 @@ def local(session, name, at, count=COUNT):
 
 
 def test_behind_local_memory_there_are_zeros_up_to_its_step(session, capfd):
-    """Of 1 KiB, in which devices hand it out."""
+    """Devices allocate local memory in steps of 1 KiB."""
     step, first = 256, list(range(1, COUNT + 1))
     assert local(session, "reads_local", 1) == [*first[1:], 0]
     assert local(session, "reads_local", step - COUNT) == [0] * COUNT

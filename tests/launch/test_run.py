@@ -38,7 +38,7 @@ def test_case(folder):
     ("large", "huge"), [(1 << 30, 1 << 30), (0, 1 << 30), (0, 0)], ids=["instructions combined", "not combined", "none"]
 )
 def test_pipelines(large, huge, monkeypatch):
-    """Code is right whatever passes of LLVM a module of its size goes through; in ``make fuzz`` each kernel tries all of them.
+    """Code is right with the passes of modules of every size; ``make fuzz`` tries all of them on each kernel.
 
     Otherwise a third of the kernels try one: of the first, which small modules go through anyway, only large ones.
     """
@@ -55,7 +55,7 @@ def test_pipelines(large, huge, monkeypatch):
 
 
 def test_code_that_a_pass_breaks(monkeypatch):
-    """LLVM ends the process if it gets such a module; so it goes through other passes."""
+    """LLVM ends the process on such a module; so it is compiled with other passes."""
     monkeypatch.setattr(native, "_is_valid", lambda module: False)
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     for folder in CASES[:4]:

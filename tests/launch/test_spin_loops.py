@@ -149,7 +149,7 @@ fret (M1, 8)
 
 @ENGINES
 def test_lanes_of_a_thread_wait_for_other_threads_at_different_times(engine):
-    """Half the lanes wait; the others have gone on, and are there when these come."""
+    """Half the lanes wait; the others have continued, and arrive at the next place first."""
     lines = ["cmp.lt (M1, 8) P2 LANE(0,0)<1;1,0> 4:uw", "(P2) goto (M1, 8) behind", "again:", *WAITS["load"], "behind:"]
     text = RELAY.replace("WAIT", "\n".join(lines)).replace("LANE(0,0)<1;1,0> 0:uw", "LANE(0,0)<1;1,0> 7:uw")
     run(text, engine)

@@ -48,7 +48,7 @@ def program():
 
 @pytest.fixture
 def slow(monkeypatch, tmp_path):
-    """Compiling waits until the test lets it go on; nothing is on disk."""
+    """Compiling waits for the test; no code is on disk."""
     go_on = threading.Event()
     compile_objects = pipeline.compile_objects
 

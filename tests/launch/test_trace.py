@@ -86,7 +86,7 @@ def test_a_trace_reaches_the_fault():
 
 
 def test_lanes_apply_to_payloads_and_blocks_are_whole():
-    """Of messages that are about lanes only the elements of the chosen ones are shown, of others all elements."""
+    """Messages of lanes show the elements of the chosen lanes, other messages all elements."""
     body = """
         .decl A v_type=G type=uq num_elts=1
         .decl O v_type=G type=ud num_elts=16 align=GRF

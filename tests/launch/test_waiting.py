@@ -114,7 +114,7 @@ def launch(source, engine, schedule="", threads=None, items=ITEMS * GROUPS):
 @effort(8, 0.6, shrink=False)
 @given(PROGRAM, st.sampled_from(SCHEDULES))
 def test_programs(program, schedule):
-    """Every thread of every group meets the others wherever the program says."""
+    """Every thread of every group meets the others at each barrier of the program."""
     main, bodies, deep = program
     model = Model(bodies)
     model.run(main, np.ones(LANES, bool))
@@ -182,7 +182,7 @@ def test_a_thread_that_has_arrived_may_end(engine, schedule):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_waiting_thread_waits_with_all_its_lanes(engine, schedule):
-    """What all lanes of a thread do behind a barrier that some of them reach happens once."""
+    """If some lanes of a thread reach a barrier, the code behind it runs once for all its lanes."""
     lines = ["cmp.lt (M1, 16) P1 LANE(0,0)<1;1,0> 8:ud", "mov (M1_NM, 16) N(0,0)<1> 0:ud", "(!P1) goto (M1, 16) over", *CALL, "over:",
              "add (M1_NM, 16) N(0,0)<1> N(0,0)<1;1,0> 1:ud", "mov (M1, 16) X(0,0)<1> N(0,0)<1;1,0>"]  # fmt: skip
     assert (launch(kernel(lines, function("f", ["barrier"])), engine, schedule) == 1).all()
@@ -274,7 +274,7 @@ def test_which_of_several_barriers_of_a_kernel_waits(engine, schedule):
 
 
 def test_frames_of_large_variables_have_room(monkeypatch):
-    """Where variables of the kernel itself are large, its threads get more memory to wait in; and not without end."""
+    """Threads of kernels with large variables get larger frames, up to a limit."""
     size, count = 4096, 16
     large = [f".decl L{n} v_type=G type=ud num_elts={size} align=GRF" for n in range(count)]
     addresses = [".decl A v_type=A num_elts=1"]

@@ -146,7 +146,7 @@ def test_kernels_tell_their_properties(session):
 
 
 def test_properties_of_a_kernel_have_its_spills():
-    """As ze_info says it."""
+    """The size of spills is that of ze_info."""
     said, instead = b"grf_count:       128", b"spill_size:      128"
     assert said in XELP and len(said) == len(instead)
     session = Session(XELP.replace(said, instead, 1))
@@ -555,7 +555,7 @@ def test_properties_of_memory(session):
 
 
 def test_memory_that_was_freed_is_not_used(session, capfd):
-    """Neither memory that is gone when a command is appended, nor memory that goes before a recorded one runs."""
+    """Neither memory freed before a command is appended, nor memory freed before a recorded command runs."""
     host, context, own = session.host, session.context, np.zeros(64, "u1")
     gone, kept = (session.shared(np.ones(64, "u1"))[0] for _ in range(2))
     desc = made("ze_command_list_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)

@@ -217,7 +217,7 @@ def test_private_names_are_renamed_in_postponed_bodies():
 
 
 def test_calls_of_another_module_do_not_count():
-    """An edited module is decoded, whatever the section says."""
+    """An edited module is decoded; its index is ignored."""
     container = read_container(obj(KERNEL), "x")
     container.sections[VISA] = read_container(obj(KERNEL.replace("f 1 1", "f 2 1")), "x").sections[VISA]
     assert "L014" in errors(container.write(), function())

@@ -42,7 +42,7 @@ kernels:
 
 
 def program(width=16, first=0, required="", to=0):
-    """Work-items leave their numbers in rows of local memory, and get those of a row from a byte on."""
+    """Work-items store their numbers in rows of local memory, and load a row from a byte on."""
     text = KERNEL.format(width=width, first=first, to=to)
     return Program(build_text(text, info=INFO.format(required=required)))
 
@@ -167,7 +167,7 @@ def test_upper_bounds_of_values(text, most):
 
 
 def compared(given):
-    """What the solver says of the facts by which checks are left out."""
+    """The solver's verdict on the facts by which checks are left out."""
     pytest.importorskip("z3", reason="needs the extra prove (z3-solver)")
     from prove.fast_accesses import compare
 

@@ -1,4 +1,4 @@
-"""Messages whose predicate holds for no lane, which LLVM may know: they do nothing, whatever their addresses are."""
+"""Messages whose predicate holds for no lane, which LLVM may know, have no effect at any address."""
 
 import numpy as np
 import pytest

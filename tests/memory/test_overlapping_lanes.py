@@ -58,7 +58,7 @@ def test_parts_of_overlapping_elements_every_other_of_which_was_written(first):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("size", "apart"), KINDS)
 def test_the_last_bytes_of_a_buffer(size, apart, engine):
-    """Nothing behind the last lane's element is asked for."""
+    """No load reads behind the last lane's element."""
     start = 256 - size - apart * (LANES - 1)
     found = overlapping(size, apart, None, start).run(engine)["LOADED"][:LANES]
     assert found.tolist() == [

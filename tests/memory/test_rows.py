@@ -94,7 +94,7 @@ def test_rows_whose_lanes_share_an_element_at_a_pointer(first, pitch, size, runn
 
 
 def test_rows_after_many_steps_in_another_block():
-    """What so many steps lead to is computed at once, and still serves behind a branch."""
+    """The row after several steps is computed at once, and is reused behind a branch."""
     probe = Probe()
     probe.predicate("P1", 0xF000)
     probe.buffer("MEM", bytes(400))
@@ -140,7 +140,7 @@ def test_halves_that_have_changed_places_under_a_mask(store, bits):
 @pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
 @pytest.mark.parametrize("packed", ["uv", "v"])
 def test_rows_in_falling_order(packed, store):
-    """Of small numbers, which are known not to wrap around when they are widened: how far the second row is in front of the first one is negative."""
+    """Offsets are small numbers that do not wrap around when they are widened; the distance of the rows is negative."""
     probe = Probe()
     probe.buffer("MEM", bytes(range(64)))
     probe.buffer("OTHER", bytes(4))
@@ -167,7 +167,7 @@ def test_parts_of_masks_are_not_reused_by_the_next_emission():
 
 
 def test_a_vector_of_one_is_a_scalar():
-    """As all of a kernel of one lane is, whose local ids count up by a vector."""
+    """As in a kernel of one lane, whose local ids are a vector of one element."""
     b = Builder({})
     assert b.vector([3], UW).ir == "i16" and b.vector([3], UW).text == "3"
 

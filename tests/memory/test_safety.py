@@ -205,7 +205,7 @@ def test_indirect_registers_that_are_no_variable_are_faults(what, engine):
 
 @ENGINES
 def test_addresses_beyond_a_variable_may_be_allowed(engine):
-    """Then padding is zeros, and what lies outside of the register file is a fault as ever."""
+    """Then padding reads as zeros; addresses outside of the register file are faults."""
     for at, is_inside in ((32, True), (124, True), (128, False)):
         image = image_of(TAKE8, "mov (M1, 16) W(0,0)<1> 7:ud", f"mov (M1, 1) W(0,0)<1> r[A0(0),{at}]<0;1,0>:ud", STORE)
         image.register_overrun = True
@@ -249,7 +249,7 @@ def test_an_input_fills_no_more_than_its_variable(engine):
 
 @ENGINES
 def test_large_inputs_are_copied(engine):
-    """So that their size does not decide how long compilation takes."""
+    """The time of compilation does not depend on their size."""
     lines = [".decl Z v_type=G type=ud num_elts=16384", ".input Z offset=128 size=32768"]
     lines += ["mov (M1, 16) W(0,0)<1> Z(200,3)<1;1,0>", "jmp (M1, 1) over", "over:", STORE]
     value = np.zeros((), [("words", "u4", 8192)])
@@ -260,7 +260,7 @@ def test_large_inputs_are_copied(engine):
 
 @ENGINES
 def test_bytes_behind_an_input_in_its_variable_are_zero(engine):
-    """Not the former contents of the stack, such as pointers of the process."""
+    """They do not show former contents of the stack, such as pointers of the process."""
     lines = [".decl N v_type=G type=ud num_elts=1", ".decl Z v_type=G type=ud num_elts=1024 align=GRF"]
     lines += [".input N offset=72 size=4", ".input Z offset=76 size=4"]
     lines += ["cmp.eq (M1, 16) P N(0,0)<0;1,0> 0:ud", "(P) goto (M1, 16) over"]
@@ -273,7 +273,7 @@ def test_bytes_behind_an_input_in_its_variable_are_zero(engine):
 
 
 def taken(function, i, grf_size):
-    """What the semantics of an instruction take of its message operands: bytes from their offsets on."""
+    """Bytes of message operands that the semantics of an instruction read or write, from their offsets on."""
     found = {}
 
     def raw(op, offset, count, data_type, by_lane=False):

@@ -54,7 +54,7 @@ def walking(space, size, starts, rounds, steps=1, extra=()):
 
 
 def total(size, elements):
-    """What a lane adds up that reads elements in turn."""
+    """The sum of a lane that reads elements in turn."""
     found = 0
     for n in elements:
         found = (3 * found + int.from_bytes(CONTENTS[n * size : n * size + size].tobytes(), "little")) % 2**32

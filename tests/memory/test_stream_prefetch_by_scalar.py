@@ -66,7 +66,7 @@ def loop(space, size, rows, rounds, *, step=None, k=0, at=AT, base=0, extra=(), 
 
 
 def outcome(probe, engine):
-    """What is left, or the error."""
+    """The sums, or the error."""
     try:
         return probe.run(engine)["TOTAL"].tolist()
     except SimulationError as problem:
@@ -74,7 +74,7 @@ def outcome(probe, engine):
 
 
 def total(size, places):
-    """What a lane adds up that reads at places in turn."""
+    """The sum of a lane that reads at places in turn."""
     found = 0
     for at in places:
         found = (3 * found + int.from_bytes(CONTENTS[at : at + size].tobytes(), "little")) % 2**32
@@ -103,7 +103,7 @@ def test_lanes_that_walk(load, rows, rounds, steps, k):
 
 @pytest.mark.parametrize("load", LOADS)
 def test_the_sum_is_scaled(load):
-    """By the size of the elements, before a bias is added."""
+    """The sum is scaled by the size of the elements, before a bias is added."""
     space, size = load
     rows = [60 * n for n in range(LANES)]
     found = run_on_both_engines(loop(space, size, rows, [40] * LANES, step=1, at=SCALED, bias=12))
@@ -251,7 +251,7 @@ def test_rows_change_in_the_loop():
 
 
 def test_the_base_changes_in_the_loop():
-    """What is added behind the widening may not be the same in all rounds."""
+    """The base, which is added behind the widening, differs between rounds."""
     for size in (1, 2, 4):
         moved = ["xor (M1_NM, 1) BASE(0,0)<1> BASE(0,0)<0;1,0> 64:q"]
         run_on_both_engines(loop("flat", size, [100 * n for n in range(LANES)], [30] * LANES, extra=moved))
@@ -350,7 +350,7 @@ DECLARED = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_index_is_counted_up(way):
-    """What counts in which lanes."""
+    """Forms of the counter, in all lanes or in some."""
     rows, rounds = [100 * n for n in range(LANES)], [20 + n for n in range(LANES)]
     for word, space in rotated(WORDS, ("surface", "flat")):
         run_on_both_engines(counted(space, 4, rows, rounds, word, up=WAYS[way], declared=DECLARED.get(way, ())))

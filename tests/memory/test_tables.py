@@ -50,7 +50,7 @@ def test_elements_of_tables(size, lanes, mask, held, seed, running):
 
 @pytest.mark.parametrize(("mask", "is_table"), [(63, True), (255, True), (0xFFFF, False)])
 def test_bytes_of_small_tables_are_permuted(mask, is_table):
-    """The lanes of an index with a small range are picked from rows; a large range says nothing."""
+    """A lookup with a small range of indices is a permutation of rows; with a large range it is not."""
     declared = [f".decl {n} v_type=G type={t} num_elts={count} align=GRF" for n, t, count in (
         ("NUMBER", "ud", 16), ("INDEX", "ud", 16), ("DATA", "ud", 16), ("PLACE", "uq", 16), ("TABLE", "uq", 1))]  # fmt: skip
     head = [".version 4.2", '.kernel "k"', *declared, ".input TABLE offset=64 size=8", ".kernel_attr SimdSize=16"]

@@ -48,7 +48,7 @@ def probe_of(access, indices, shift, base, active):
 
 
 def outcome(probe, engine):
-    """What is left of registers and memory, or the error."""
+    """Registers and memory after the run, or the error."""
     try:
         found = probe.run(engine)
     except SimulationError as problem:
@@ -95,7 +95,7 @@ def test_indices_are_looked_at_instead_of_addresses(access, monkeypatch):
 
 
 def test_offsets_take_their_invariants_together():
-    """Where an address is an index plus a pointer, the pointer's place in its buffer is computed in front of all loops."""
+    """For an index plus a pointer, the pointer's offset in its buffer is computed in front of all loops."""
     e = Emitter({})
     e.begin("entry", {"%p": LAUNCH, "%base": LAUNCH})
     address = e.assign("add i64 %x, %p")

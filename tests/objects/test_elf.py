@@ -130,7 +130,7 @@ def two_functions(tmp_path):
 
 
 def tool(name, *words):
-    """What a tool of binutils writes; the test is skipped where it is not installed."""
+    """The output of a tool of binutils; the test is skipped without it."""
     if not shutil.which(name):
         pytest.skip(f"{name} is not installed (binutils)")
     return subprocess.run([name, *words], capture_output=True, text=True, check=True).stdout
@@ -146,7 +146,7 @@ def test_nm_and_size_know_code(file, two_functions):
 
 
 def test_strip_and_objcopy(two_functions):
-    """As docs/linking.md says: stripped objects link, copied images run, a section is the bare module."""
+    """Stripped objects link, copied images run, a section is the bare module (docs/linking.md)."""
     o, image = two_functions / "two.o", two_functions / "two.bin"
     module = visakit.disassemble(o.read_bytes())
     tool("strip", "-F", "elf64-little", "-o", two_functions / "s.o", o)

@@ -117,7 +117,7 @@ def test_missing_texts_are_completed_or_undefined():
 
 
 def test_programs_of_data_alone():
-    """The plugin of JAX makes such modules: they hold data with addresses, and no kernel but the compiler's own."""
+    """Modules of the plugin of JAX: data with addresses, and no kernel but the compiler's own."""
     elf = sections_of("xe2")
     gone = (".visaasm", ".rel", ".text", ".symtab", ".strtab", ".shstrtab")
     elf.sections = [s for s in elf.sections if not s.name.startswith(gone) or VOID.encode() in s.data]

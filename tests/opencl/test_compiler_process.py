@@ -1,4 +1,4 @@
-"""The compiler's process that stays: it answers as the driver does, and the driver answers where it is gone."""
+"""The resident process of the compiler: its results are the driver's, and the driver replaces it after its end."""
 
 import os
 import shutil
@@ -263,7 +263,7 @@ def test_an_interrupt_ends_the_process_that_compiles(service, ask, tmp_path):
 
 
 def test_the_process_ends_with_the_one_that_asks(service, ask):
-    """Also at work, and also if a fork of that one lives on."""
+    """Also during a compilation, and also if a fork of that process lives on."""
     process = staying(ask)
     assert in_a_fork(lambda: process not in (ask()[1], staying(ask)))
     assert ask()[1] == process and service.owner == os.getpid()

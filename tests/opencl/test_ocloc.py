@@ -79,7 +79,7 @@ def test_a_folder_of_includes_beside_the_user(tmp_path, monkeypatch, capsys):
 
 
 def test_the_driver_is_told_where_the_source_lies_if_lines_are_wanted(driver):
-    """Else FILE would name the folder in which the driver ran."""
+    """Without the option FILE would be in the folder in which the driver ran."""
     calls = driver()
     compiled(options="-g -O0")
     compiled(options="-g", path='/a"b/k.cl')
@@ -328,7 +328,7 @@ def test_vISA_between_lines_of_the_source(tmp_path, capsys, monkeypatch):
 
 
 def test_a_source_is_loaded_in_python(driver, tmp_path):
-    """As by the command; a warning of the compiler is a warning of Python."""
+    """As the command loads it; a warning of the compiler is a warning of Python."""
     calls, source = driver("1:1:1: warning: hm\nx\n^\n"), tmp_path / "k.cl"
     source.write_text("kernel void k() {}")
     with pytest.warns(visakit.VisaWarning, match="hm"):
@@ -369,7 +369,7 @@ def test_a_source_runs(tmp_path, capsys):
 @needs_ocloc
 @pytest.mark.parametrize("device", ["tgllp", "skl", "dg1", "acm-g10"])
 def test_devices_of_the_compiler(device):
-    """What the installed driver makes for them is for the platform that we say they are."""
+    """Binaries of the installed driver for a device are for the platform of our table."""
     from visakit.language.platforms import find
     from visakit.objects.zebin import read_zebin
 

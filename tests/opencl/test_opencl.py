@@ -103,7 +103,7 @@ def test_platform_and_device_answer():
     ],
 )
 def test_attributes_of_the_hardware(name, number, version, counts, units, features, request):
-    """Of ``cl_intel_device_attribute_query``; values as the drivers of these products give them."""
+    """Queries of ``cl_intel_device_attribute_query`` give the values of the drivers of these products."""
     request.getfixturevalue("only_tgllp")(name)
     host, one = Host(), device.platform().devices[0].handle
 
@@ -284,7 +284,7 @@ def test_arguments_are_checked(session):
 
 @pytest.mark.parametrize("watched", [False, True])
 def test_of_a_number_with_surplus_bytes_the_first_are_taken(session, watched, monkeypatch, capfd):
-    """As Intel's driver does, on which libraries rely; who watches kernels is told, once for each argument."""
+    """Libraries rely on this behaviour of Intel's driver; each argument is reported once if kernels are watched."""
     monkeypatch.setattr(kernels, "is_checking", lambda: watched)
     y, x = session.buffer(np.zeros(4, "f4")), session.buffer(np.arange(4, dtype="f4"))
     kernel = session.kernel("saxpy", y, x, np.float32(2), np.uint64(0xFFFF_FFFF_0000_0003))
@@ -455,7 +455,7 @@ def test_boxes_of_bytes(session):
 
 @pytest.mark.parametrize("region", [(4, 1, 1), (1, 1, 1)])
 def test_pitches_of_single_rows_mean_nothing(session, region):
-    """As large as they may be."""
+    """Single rows accept pitches of any size."""
     host, out, most = session.host, np.zeros(4, "u1"), (1 << 64) - 1
     memory = session.buffer(np.arange(1, 5, dtype="u1"))
     pitches = (most,) * 4
@@ -551,7 +551,7 @@ def test_released_objects_die_and_call_back(session):
 
 
 def test_the_loader_may_read_released_handles(session):
-    """It follows handles before the driver is asked. Those of the objects that are made next are others."""
+    """The loader follows handles before it calls the driver. New objects do not reuse released handles."""
     host = session.host
     table = ctypes.c_uint64.from_address(session.queue).value
     gone = []

@@ -69,7 +69,7 @@ def test_options_and_headers_of_the_program(session, tmp_path, monkeypatch):
 
 @needs_ocloc
 def test_threads_in_turn_may_wait_for_each_other(session, monkeypatch):
-    """As with --schedule round-robin; one after the other, the first would spin for ever."""
+    """With --schedule round-robin; in ascending order the first would spin for ever."""
     monkeypatch.setattr(kernels, "schedule", lambda: Schedule("round-robin"))
     source = """kernel void run(global atomic_int *a) {
   if (get_sub_group_id() == 0) while (atomic_load(a) == 0);

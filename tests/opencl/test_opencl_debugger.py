@@ -109,7 +109,7 @@ def test_scripts_want_a_debugger():
 @needs_all
 @pytest.mark.parametrize("toolkit", [True, False])
 def test_the_prompt_is_at_the_terminal_of_the_program(added, tmp_path, toolkit):
-    """Also where the program's input and output are files; lines that come too early are kept."""
+    """Also if input and output of the program are files; lines typed too early are kept."""
     if toolkit and importlib.util.find_spec("prompt_toolkit") is None:
         pytest.skip("there is no prompt_toolkit")
     if not toolkit:
@@ -128,7 +128,7 @@ def test_the_prompt_is_at_the_terminal_of_the_program(added, tmp_path, toolkit):
 
 
 def until(terminal, wanted, seconds=40):
-    """What a terminal shows up to a text, or to its end."""
+    """The output of a terminal up to a text, or to its end."""
     shown, end = b"", monotonic() + seconds
     while wanted is None or wanted not in shown:
         assert monotonic() < end, shown

@@ -21,7 +21,7 @@ from visakit.subcommands import doctor
 
 
 def missing(*, compiler=True):
-    """What of a machine these tests lack, in words; empty if all is there."""
+    """The reason why this machine cannot run these tests; empty if it can."""
     lacks = lacking("CL/cl.h", "OpenCL")
     return lacks or ("ocloc" if compiler and shutil.which("ocloc") is None else "")
 
@@ -78,7 +78,7 @@ def test_images_events_and_local_memory_in_c(built, platform):
 
 @needs_all
 def test_a_program_may_release_its_objects_after_main(built):
-    """As static variables of C++ do; what LLVM keeps is destroyed by then."""
+    """Static variables of C++ do so after the objects of LLVM are destroyed."""
     for words in ([], ["never"]):
         done = run(built("static_release"), *words, options=["--platform", "tgllp"])
         assert (done.returncode, done.stderr) == (0, "")
@@ -108,7 +108,7 @@ def test_checks_watch_the_kernels_of_a_program(built, tmp_path):
 
 
 def said_by_ways(program, ways, check, engine):
-    """What a check says of each of a program's ways to do things, by their names."""
+    """The findings of a check for each way of a program, by the ways' names."""
     done = run(program, *ways, options=["--platform", "tgllp", "--check", check, "--engine", engine])
     assert (done.returncode, done.stdout) == (0, "done\n")
     return dict(f"{part}\n".split("\n", 1) for part in done.stderr.removeprefix("-- ").split("\n-- "))

@@ -50,7 +50,7 @@ def program(lines):
 
 
 def results(given_program, group):
-    """What both engines leave."""
+    """The results of both engines."""
     found = []
     for engine in ENGINES:
         out = np.zeros((8, 32, 4), "u4")
@@ -91,7 +91,7 @@ SUMS = [
 
 @pytest.mark.parametrize(("group", "vectors"), [((16, 4), 1), ((8, 4), 1), ((12, 4), 3)])
 def test_loops_keep_the_first_lane_alone(group, vectors):
-    """Of rows of 16, and of two rows of 8 in a thread; where lanes can be any work-items, all of them."""
+    """For rows of 16, and for two rows of 8 in a thread; if lanes can be any work-items, they keep all lanes."""
     summed = program(SUMS)
     one, other = results(summed, group)
     assert (one == other).all() and one[..., 2].any()

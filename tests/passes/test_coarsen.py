@@ -183,7 +183,7 @@ def test_long_wide_and_ordered_kernels_run_single_threads(monkeypatch):
     st.integers(0, 99),
 )
 def test_threads_abreast_agree_with_the_reference(first, others, loop, threads, count, seed):
-    """Whatever stands between barriers: branches and loops of single threads, places that all of them read."""
+    """With any code between barriers: branches and loops of single threads, and places that all threads read."""
     text = text_of([first, *others, "exchange"], min(loop, len(others) + 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coarsen, "MAXIMUM_LINES", {2: 10_000, 4: 10_000})

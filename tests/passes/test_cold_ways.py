@@ -108,7 +108,7 @@ class RandomFunction:
 
 
 def results(text):
-    """What a function returns for some numbers."""
+    """The results of a function for some numbers."""
     engine = native.loaded([native.compile_object(f"{text}\n{WEIGHTS}")])
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)(engine.get_function_address("f"))
     numbers = random.Random(5)
@@ -117,7 +117,7 @@ def results(text):
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_functions(first):
-    """Whatever ways are taken, the numbers are the same; most functions change."""
+    """The results on all ways are the same; the pass changes most functions."""
     texts = [RandomFunction(seed).text for seed in range(first, first + 20)]
     changed = [with_changed_loops(text, sink_into_cold_ways) for text in texts]
     assert sum("asm" in text for text in changed) > 10
@@ -191,7 +191,7 @@ def test_a_common_way_reads_the_loops_own_values():
 
 
 def test_a_loop_that_two_ways_enter_keeps_its_invariants():
-    """What is computed behind its second entrance is known in front of neither."""
+    """Values computed behind the second entrance are unknown in front of both."""
     text = """define i64 @f(i64 %a, i64 %b, i64 %c) {
 entry:
   %s = alloca i64, align 8

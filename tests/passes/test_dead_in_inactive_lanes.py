@@ -1,4 +1,4 @@
-"""Registers of which the lanes that left a loop read nothing any more: the others may overwrite them, unless they look at other lanes."""
+"""Registers dead in lanes that left a loop: other lanes may overwrite them, unless an instruction reads other lanes."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ LOOKS = {
 
 
 def model(look):
-    """What the lanes have seen at last. Without a function all lanes see themselves, whether they run or not."""
+    """The last values that the lanes have read. Without a function each lane reads itself, active or not."""
     v, seen, left = np.zeros(LANES, "u4"), np.zeros(LANES, "u4"), np.array(ROUNDS)
     while (running := left > 0).any():
         v[running] += 1

@@ -55,7 +55,7 @@ def text_of(axis):
 
 
 def places(threads, axis, y):
-    """Of a row of groups along an axis the places of accesses and of prefetches, in order, as rows and bytes in them."""
+    """The places of accesses and of prefetches of a row of groups, in order, as rows and bytes in them."""
     changed = with_changed_loops(text_of(axis), prefetch_groups)
     assert changed.count(CALL) == COLUMN // 64  # once for the load and the store
     engine = native.loaded([native.compile_object(f"{PREFETCH}\n{logging(changed, '%data', '%worker')}")])
@@ -91,7 +91,7 @@ def test_places_that_are_the_same_in_all_groups_are_left_alone():
 @pytest.mark.parametrize("device", ["bmg", "tgllp"])
 @pytest.mark.parametrize("size", [(64, 4), (192, 64), (100, 30)])
 def test_launches_are_as_on_the_reference_engine(device, size):
-    """Whether there are later groups or not; arrays end where prefetches go on."""
+    """With and without later groups; prefetches reach beyond the arrays."""
     paths, seen = np.random.default_rng(4).integers(1, 1000, (size[0], size[0]), "i4"), []
     for engine in ENGINES:
         program, _ = of_suite("floyd", device)

@@ -94,7 +94,7 @@ class Marks(ast.NodeTransformer):
 
 
 def model_counts(text, values, bits, running):
-    """For each assignment of a nest whether the thread executes it, and in how many lanes."""
+    """For each assignment of a nest, whether the thread executes it, and the number of lanes."""
     marks, lanes_of = Marks(), Counter()
     code = compile(ast.fix_missing_locations(marks.visit(ast.parse(text))), "nest", "exec")
     for lane in range(LANES):
@@ -304,7 +304,7 @@ def private(some, others, place="AT", moved=0):
 
 
 def loads_are_masked(program):
-    """Whether the gotos over the load change masks alone."""
+    """Whether the gotos over the load only change masks."""
     dispatch = program.bind(Launch("k", (16,), (16,), args=[BufferArgument(np.zeros(16, "u4"))]))
     return "block13:" not in translate(dispatch, full=True).text
 

@@ -145,7 +145,7 @@ def test_dependent(name):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_lanes_are_transposed_if_rows_follow_y(device):
-    """And faults name the work-item that was there."""
+    """Faults name the transposed work-item."""
     work = KERNELS["gaussian"].work(16)
     program = Program(build(KERNELS["gaussian"].folder / device, device))
     dispatch = program.bind(

@@ -119,7 +119,7 @@ def test_chains_run_side_by_side():
     ],
 )
 def test_nothing_passes_an_effect(line):
-    """Lines before an effect stay before it, and lines behind it stay behind."""
+    """No line moves across an effect."""
     before, after = chains(), [line.replace("%c", "%d") for line in chains(kind="fadd", operator="float")]
     text = interleave(module([*before, line, *after]), 512)
     place = text.split("\n").index(line)

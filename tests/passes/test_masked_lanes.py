@@ -65,7 +65,7 @@ def program(**numbers):
     st.sampled_from(["or", "add", "xor"]),
 )
 def test_places_of_joined_parts(size, added, shift, high, low, joined):
-    """Of ids in rows, from any of them on, by any masks; work-items of a column store the same."""
+    """Ids in rows from any id on, with any masks; work-items of a column store the same value."""
     elements, ids = np.arange(5000, 5512, dtype="u4"), np.arange(size[0])
     first, second = (ids + added << shift) & high, ids & low
     places = {"or": first | second, "add": first + second, "xor": first ^ second}[joined]

@@ -1,4 +1,4 @@
-"""Operations on bytes and words are done in that many bits where nothing else is kept of them, so that vectors of the processor hold more lanes."""
+"""Operations whose results are stored as bytes or words have this width in native code: vectors hold more lanes."""
 
 import re
 

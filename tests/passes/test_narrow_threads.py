@@ -99,7 +99,7 @@ def of_suite(name, device="bmg", scale=64):
 @pytest.mark.parametrize("items", [1, 7, 8, 13, 16, 17])
 @pytest.mark.parametrize("name", BODIES)
 def test_groups_smaller_than_a_thread(name, items):
-    """What lanes see that are no work-items, and in the last group fewer are, is as on the reference engine."""
+    """Lanes without work-items, of which the last group has more, agree with the reference engine."""
     for size in (5 * items, 5 * items - items // 2):
         found = []
         for engine in ENGINES:

@@ -62,7 +62,7 @@ add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> (-)B(0,0)<1;1,0>""",
 
 
 def launch(inside, rounds, items, **options):
-    """What the work-items leave, whose threads go as many rounds as given."""
+    """The results of the work-items, whose threads run the given numbers of rounds."""
     out = np.zeros(len(rounds) * LANES, "u4")
     given = Program(build_text(TEXT.format(inside=INSIDE[inside])))
     given.launch("k", (items,), (items,), [np.array(rounds, "i4"), out], **options)

@@ -22,7 +22,7 @@ def places(t, divisor):
 @pytest.mark.parametrize("is_shared", [False, True])
 @pytest.mark.parametrize("t", EDGES)
 def test_quotients_of_integers(t, is_shared):
-    """Of a divisor for all lanes, or of one for each; by zero the engines have the same."""
+    """One divisor for all lanes, or one for each; both engines agree on division by zero."""
     for divisor in EDGES[t]:
         xs, ys = places(t, divisor), ([divisor] + EDGES[t] * 2)[:LANES]
         probe = Probe()

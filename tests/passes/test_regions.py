@@ -116,7 +116,7 @@ HALF = ["svm_block_ld (2) OUT(0,0)<0;1,0> V.0", "svm_block_ld (2) OUT(0,0)<0;1,0
     ],
 )
 def test_dwords_with_gaps_are_hidden_from_llvm(line, hidden):
-    """Of reinterpreted floats that are spread over 64 bytes LLVM's code generator ended the process on AVX-512."""
+    """LLVM's code generator ended the process on AVX-512 for reinterpreted floats spread over 64 bytes."""
     declarations = [
         ".decl F v_type=G type=f num_elts=16 align=GRF",
         ".decl X v_type=G type=ud num_elts=16 align=GRF alias=<F, 0>",

@@ -1,4 +1,4 @@
-"""Long straight code of integers goes through strips of lanes where it holds more than the registers do."""
+"""Long straight code on integers runs in strips of lanes if it has more live values than registers."""
 
 import random
 import re
@@ -136,7 +136,7 @@ def test_both_engines_agree(cpu, halves, monkeypatch):
 
 @pytest.mark.parametrize("between", [MIDDLE, JUMP], ids=["memory", "jump"])
 def test_code_between(between, monkeypatch):
-    """What is loaded behind a store of the code's own values is not part of the loop; accesses keep their order. A
+    """Loads behind a store of the code's own values are not part of the loop; accesses keep their order. A
     branch to the next instruction ends the block.
     """
     monkeypatch.setenv(target.VARIABLE, CPUS[1])

@@ -14,7 +14,7 @@ from vsim.engines.llvm.host.thread_pool import ThreadPool
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system does not say where threads run")
 @pytest.mark.parametrize("process", [10, 11])
 def test_threads_of_one_launch_have_separate_processors(process, monkeypatch):
-    """But the only one of a launch goes where there is room, so that those of several processes are not all on one."""
+    """A single thread may use any idle processor, so that those of several processes do not share one."""
     kept, both = [], threading.Semaphore(0)
 
     def keep(thread, cpus):

@@ -122,7 +122,7 @@ def program(loop, lanes=LANES):
 
 
 def outcome(loop, rounds, engine, table=128, lanes=LANES):
-    """What a loop leaves, or its fault."""
+    """The results of a loop, or its fault."""
     out = np.zeros(rounds.size, "u4")
     arguments = [rounds, np.arange(table, dtype="u4"), out]
     try:
@@ -187,7 +187,7 @@ def test_threads_of_a_group():
     st.sampled_from([8, LANES]),
 )
 def test_threads_that_go_on_for_other_times(loop, threads, seed, most, lanes):
-    """Some lanes leave a loop early; then one of the threads does, any of them, or several at once."""
+    """Some lanes leave a loop early; then one thread does, or several at once."""
     rounds = np.random.default_rng(seed).integers(0, most + 1, threads * lanes).astype("i4")
     found = [outcome(loop, rounds, engine, lanes=lanes) for engine in ENGINES]
     assert found[0] == found[1]

@@ -11,7 +11,7 @@ from vsim.program import Program
 
 
 def analysed(lines, uniform=frozenset()):
-    """Where lanes of a kernel wait."""
+    """The reconvergence of a kernel: where its lanes wait."""
     head = [".version 4.1", '.kernel "k"', ".decl V v_type=G type=d num_elts=16", ".decl P1 v_type=P num_elts=16"]
     head.append(".decl P2 v_type=P num_elts=16")
     text = "\n".join([*head, ".kernel_attr SimdSize=16", *lines, ""])

@@ -25,7 +25,7 @@ from prove.translations import prove_translation  # noqa: E402
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(
         prog="python tests/prove", description="Prove that instructions on integers agree with the scalar model."
     )
@@ -56,7 +56,7 @@ def answer(question: Question, ask: Callable[[Question, int], str], steps: int, 
 
 
 def summary_of(answers: list[Answer]) -> dict[str, int | float]:
-    """How many questions there are, how many were asked, what came, and the seconds."""
+    """Counts of questions, of asked ones and of each answer, and the seconds."""
     found = Counter(a.verdict.partition(":")[0] for a in answers)
     verdicts = {name: found[name] for name in ("proved", "refuted", "unknown")}
     seconds = round(sum(a.seconds for a in answers), 1)

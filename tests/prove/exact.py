@@ -111,14 +111,14 @@ class Exact:
         return Exact.of(other) >> self
 
     def __floordiv__(self, other):
-        """Of a number that is not negative and a positive one."""
+        """The quotient of a number that is not negative by a positive one."""
         other = Exact.of(other)
         assert self.low >= 0 and other.low >= 0
         x, y = self._pair(other, 0, self.high)
         return Exact((_ABSTRACT[-1].quotient if _ABSTRACT else z3.UDiv)(x, y), 0, self.high)
 
     def __mod__(self, other):
-        """By a power of two."""
+        """The remainder by a power of two."""
         assert other & (other - 1) == 0
         return self & (other - 1)
 

@@ -200,7 +200,7 @@ def _bits(x, bits):
 
 
 def _expected(form, question):
-    """What comes where: pairs of a place, and its number."""
+    """The expected results: pairs of a place, and its number."""
     found = [(("D0", 0, question.dst), expected(form, 0))]
     if question.name in SECOND:
         value = SECOND[question.name](form, [s.lane(0) for s in form.sources])

@@ -78,7 +78,7 @@ def pairs(source):
 
 
 def assumptions(pair, with_elements):
-    """What the launch of the pair's test is like; the first array has small numbers."""
+    """Assumptions on the launch of the pair's test; the first array has small numbers."""
     count = pair.source.count
     sizes = [f"size({name}) == {4 * count}" for name in "abc"]
     sizes += [f"global_size.{axis} == {n}" for axis, n in zip("xyz", pair.items, strict=False)]

@@ -314,7 +314,7 @@ def _any_number(bits):
 
 
 def _breaks(flag, op, x, y):
-    """Where an operation has no defined result, as a flag says."""
+    """The condition under which a flag makes the result of an operation undefined."""
     if flag == "disjoint":
         return x & y != 0
     if flag in ("nuw", "nsw") and op in ("add", "sub", "mul"):

@@ -144,7 +144,7 @@ def test_launches_that_cover_a_kernel_reach_all_that_can_be_reached():
 
 
 def test_instructions_of_no_line_of_the_source_are_no_lines_to_cover():
-    """As compilers write them: line 0 in the middle, and nothing in front of the first line."""
+    """Compilers mark them with line 0, or with no line in front of the first one."""
     places = "".join(f".loc {line}\nmov (M1_NM, 1) I(0,0)<1> {line}:d\n" for line in (3, 0, 4, 3))
     goals = all_goals(search('.file "a.cl"\n' + places + ".loc 0\n").subject)
     assert [goal.name for goal in goals if goal.way is None] == ["a.cl:3", "a.cl:4"]

@@ -165,7 +165,7 @@ def sequence_of(question, regions):
 
 
 def prove_translation(question, steps=HARD):
-    """As :func:`prove.instructions.prove`: of the fast engine's IR, with drawn regions and immediates of sources."""
+    """Like :func:`prove.instructions.prove`, for the fast engine's IR, with random regions and immediates."""
     random = Random(repr(question))
     regions = [_source(random, question, k) for k in range(len(question.types))]
     return sequence_of(question, regions).prove(steps)

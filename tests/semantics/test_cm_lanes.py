@@ -31,7 +31,7 @@ FUNCTION = [
 
 
 def counted(lines, engine, platform="dg2", behind=(), size=1, check=None):
-    """What lanes 0 to 31 have in C, which begins with zeros, while A counts lanes."""
+    """The values of lanes 0 to 31 in C, which begins with zeros; A counts lanes."""
     text = "\n".join([HEAD.format(grf=find(platform).grf_size), *lines, *TAIL, *behind]) + "\n"
     array = np.arange(32, dtype="i4")
     vsim.load(build_text(text, platform)).launch("k", size, size, [array], engine=engine, check=check or [])
@@ -138,7 +138,7 @@ ALONE = (
 @pytest.mark.parametrize("local", [(5,), (4, 2), (3, 5), (3, 1, 7), (2, 3, 5)])
 @pytest.mark.parametrize("platform", ["skl", "tgllp", "dg2", "pvc", "bmg"])
 def test_local_ids_of_threads_that_are_one_work_item(platform, local, engine):
-    """x, y and z are words beside each other, read as one variable or each by itself, whatever else a thread gets."""
+    """x, y and z are adjacent words, read as one variable or separately, with any other parts of the payload."""
     grf, size = find(platform).grf_size, int(np.prod(local))
     x, y, z = [*local, 1, 1][:3]
     wanted = [[i % x, i // x % y, i // (x * y) % z] for i in range(size)] * 2
@@ -179,7 +179,7 @@ def test_an_implicit_input_that_nothing_reads_need_not_be_in_ze_info():
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_registers_are_read_before_they_are_written(engine):
-    """Of eight registers the seventh is compared, then written: LLVM 22 loads all behind that, unless it is told."""
+    """The seventh of eight registers is compared, then written: LLVM 22 moves loads behind the write."""
     places = [f"add (M1_NM, 1) AT(0,0)<1> OUT(0,0)<0;1,0> {at}:ud" for at in range(0, 1088, 128)]
     loads, stores = (
         [line for at, place in enumerate(places[:-1]) for line in (place, f"svm_block_{op} (8) AT(0,0)<0;1,0> R.{128 * at}")]

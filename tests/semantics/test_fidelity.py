@@ -139,7 +139,7 @@ def test_denormals_follow_the_control_register(control, kept, engine):
     ],
 )
 def test_modes_set_at_the_beginning_are_known(text, flushed):
-    """Denormals that are kept before control can go anywhere cost nothing later."""
+    """A mode of denormals that the first block sets costs nothing later."""
     line = f"{text} (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud"
     image = build_text(f'.version 4.1\n.kernel "k"\n{line}\nret (M1, 1)\n')
     assert {t.name for t in float_modes(image.module.kernels).flushed} == flushed

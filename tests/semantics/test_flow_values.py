@@ -290,7 +290,7 @@ def test_named_barriers_with_roles(engine, schedule):
 @pytest.mark.parametrize("schedule", [None, "reverse"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_named_barriers_serve_other_threads_later(engine, schedule):
-    """That a barrier has opened twice for the first two threads does not let the third through, which the fourth keeps waiting."""
+    """A barrier that opened twice for the first two threads does not open for the third, which waits for the fourth."""
     meet, late = (
         ["nbarrier.signal 3:ub 2:ub", "nbarrier.wait 3:ub"],
         ["nbarrier.signal 5:ub 1:ub", "nbarrier.wait 5:ub"],

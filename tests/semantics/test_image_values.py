@@ -59,7 +59,7 @@ def in_texels(x, size, sampler):
 
 
 def sampled(image, coordinates, sampler, offsets=(0, 0, 0), reference=None):
-    """What a sampler gives at one place: the nearest texel, or the weighted mean of those around."""
+    """The sample at one place: the nearest texel, or the weighted mean of its neighbours."""
     sizes = list(reversed(image.shape[:-1]))
     axes = []
     for x, size, offset in zip(coordinates, sizes, offsets, strict=False):
@@ -373,7 +373,7 @@ def typed_lines(platform, what):
 @CHECKED
 @given(st.data())
 def test_typed_reads_and_writes(platform, what, data):
-    """What lies outside the image reads as 0 and is not written."""
+    """Texels outside the image read as 0, and writes to them have no effect."""
     random = data.draw(randoms)
     running = data.draw(RUNNING) & 255 | 1
     places = random.sample([(x, y) for x in range(-1, 8) for y in range(-1, 6)], LANES)
@@ -533,7 +533,7 @@ def test_arrays_that_are_no_images(array, format, message):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_red_alone_is_stored_as_luminance(engine):
-    """Green, blue and alpha come out of the one element, and go nowhere; red is stored whatever comes with it."""
+    """Reads give green, blue and alpha out of the one element; writes store red alone."""
     array = np.full((1, 2, 1), 7, "u2")
     probe = probe_with(array, None, format="luminance_u16")
     probe.fill(X=("d", [*range(LANES)]), Y=("d", [0] * LANES), DATA=("ud", [5] * LANES * 3))
@@ -599,7 +599,7 @@ TYPED_ATOMICS += [(f"lsc_atomic_{n}", f"b{o}", "cri") for n, o in BFLOAT_NAMES.i
 @CHECKED
 @given(st.data())
 def test_typed_atomics(form, data):
-    """Lanes one after the other; those outside the image do nothing and get 0."""
+    """Lanes in order; lanes outside the image have no effect and get 0."""
     name, op, platform = form
     random = data.draw(randoms)
     running = data.draw(RUNNING) & 255 | 1

@@ -40,7 +40,7 @@ def predicated(predicate, bits, mask, size):
 
 
 def counted(lines, running, predicate, subroutines=(), functions=()):
-    """What each engine counts for each lane, as long as they agree."""
+    """The counts of each lane, on which the engines agree."""
     found = []
     for engine in ENGINES:
         probe = Probe(running=running)

@@ -140,7 +140,7 @@ def test_sines_of_infinity_nan_and_tiny_numbers(data_type):
 
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
 def test_approximations_are_close_enough(name):
-    """As docs/fidelity.md says; neither rounded once, nor that of other types."""
+    """Within the bounds of docs/fidelity.md."""
     function, exact, ranges = CASES[name]
     random, approximate = np.random.default_rng(2), NumpyAlgebra(exact=False)
     for low, high in ranges:
@@ -189,7 +189,7 @@ def test_engines_agree_on_approximations(name, data_type):
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
 @pytest.mark.parametrize("data_type", ["f", "hf"])
 def test_processors_without_fused_products_compute_the_same(name, data_type, change, monkeypatch):
-    """Where few lanes are computed again, and where many are."""
+    """With few lanes that are computed again, and with many."""
     if "x86-64-v2" not in target.possible():
         pytest.skip("this machine cannot stand for x86-64-v2")
     monkeypatch.setenv(target.VARIABLE, "x86-64-v2")
@@ -214,7 +214,7 @@ def test_powers_of_whole_numbers_need_no_polynomial(rounding):
 
 
 def test_sine_and_cosine_of_an_argument_share_polynomials():
-    """Though a branch for large arguments is between them: two products reduce, four and five are the polynomials."""
+    """Although a branch for large arguments is between them: two products reduce, four and five are the polynomials."""
     declared = "".join(f".decl {v} v_type=G type=f num_elts=8 align=GRF\n" for v in ("S", "C"))
     declared += ".decl Y v_type=G type=f num_elts=8 align=GRF alias=<X,0>\n.decl BASE"
     lines = ["sin (M1_NM, 8) S(0,0)<1> Y(0,0)<1;1,0>", "cos (M1_NM, 8) C(0,0)<1> Y(0,0)<1;1,0>"]

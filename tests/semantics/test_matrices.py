@@ -1,4 +1,4 @@
-"""The three forms of the address of a block message are told from their bytes, whatever they hold."""
+"""The three forms of the address of a block message differ in their bytes, with any values."""
 
 import itertools
 

@@ -289,7 +289,7 @@ def test_look_up_shuffles_dwords():
 
 
 def scale(code):
-    """What a byte of e8m0 means."""
+    """The value of a byte of e8m0."""
     return math.nan if code == 255 else Fraction(2) ** (code - 127)
 
 

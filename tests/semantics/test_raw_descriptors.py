@@ -108,7 +108,7 @@ def test_offsets_behind_the_number_of_a_surface(bits, first, engine):
     ],
 )
 def test_a_single_payload_has_addresses_and_data(line, engine):
-    """Of two registers on pvc: offsets, then the data of the store."""
+    """The payload has two registers on pvc: offsets, then the data of the store."""
     data = "add (M1, 16) BOTH(1,0)<1> AT(0,0)<1;1,0> 1000:ud"
     assert found([data, line], engine)[1][:16].tolist() == [1000 + 4 * n for n in range(16)]
 

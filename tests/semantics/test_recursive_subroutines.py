@@ -49,7 +49,7 @@ ret (M1, 16)
 
 
 def even(n, x, other):
-    """What a lane makes of x on its way n calls down and back."""
+    """The value of x of a lane after n nested calls and their returns."""
     n -= 1
     if x & 1:
         x = x + 7 & WORD

@@ -150,7 +150,7 @@ def test_sizes(surface):
 @CHECKED
 @given(randoms)
 def test_typed_messages_of_a_sample(random):
-    """Images have one sample: others read as 0, and stores and atomics on them do nothing."""
+    """Images have one sample: others read as 0, and stores and atomics on them have no effect."""
     original = image_of(random, 2)
     places = random.sample([(x, y) for x in range(-1, 8) for y in range(-1, 6)], LANES)
     sample = [random.choice([0, 0, 1]) for _ in range(LANES)]

@@ -82,7 +82,7 @@ NOBODY = 9
 
 
 def launch(lines, engine, functions="", image_of=NOBODY, **options):
-    """What 64 work-items in groups of 32 leave in a buffer and in an image, whose handle one group has in HANDLE."""
+    """The buffer and the image after a launch of 64 work-items in groups of 32; one group has its handle in HANDLE."""
     text = KERNEL.format(declarations=DECLARATIONS, lines=lines) + functions
     linker = Linker(LinkOptions(platform="cri"))
     linker.add_bytes(assemble_text(text, "k.visaasm", "cri").object_bytes(debug=True), "k.o")
@@ -104,7 +104,7 @@ def test_each_thread_has_its_own(engine, handle):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("handle", ["OWN", "POINTER", "HANDLE"])
 def test_scratch_memory_is_zero_when_a_thread_begins(engine, handle):
-    """Whatever the threads of earlier groups have left there."""
+    """Writes of earlier groups are not visible."""
     lines = f"""and (M1, 16) PASSED(0,0)<1> AT(0,0)<1;1,0> 0x3c:ud
 lsc_load.ugm (M1, 16) RETURNED:d32 surf({handle})[PASSED]:a32u
 lsc_store.ugm (M1, 16) surf({handle})[PASSED]:a32u DATA:d32
@@ -145,7 +145,7 @@ def test_the_indirect_data_is_nowhere(engine):
 
 
 def test_undefined_values_of_scratch_memory_are_found():
-    """Also where the handle is known at run time only, which the reference engine watches."""
+    """Also if the handle is known only at run time; then the reference engine checks."""
     for handle, engine in (("OWN", "llvm"), ("HANDLE", "numpy")):
         lines = TURN.format(handle)
         *_, result = launch(lines, "auto", check="undefined")

@@ -175,7 +175,7 @@ BITS = [
 @pytest.mark.parametrize("to", "AB")
 @pytest.mark.parametrize("line", range(len(BITS)))
 def test_bits_that_a_constant_chooses_under_a_mask(line, to):
-    """Of the old value under the mask and another one: LLVM 22 selects wrongly, unless the emitted IR prevents it."""
+    """Bits of the old value or another one, under a mask: the emitted IR prevents wrong selects of LLVM 22."""
     values = {"A": [0xDA79C800 + n for n in range(16)], "B": [0x12345678 * n & 0xFFFFFFFF for n in range(16)]}
     for one, other in ("AB", "BA"):
         probe = Probe("pvc", 16)
@@ -464,7 +464,7 @@ def test_dot_products(name, data):
 @CHECKED
 @given(st.data(), st.sampled_from([*DOT]), RUNNING)
 def test_other_lanes_sources_are_their_present_values(data, name, running):
-    """Instructions that look at other lanes see what those have, also where it was written under a mask."""
+    """Instructions that read other lanes get their present values, also values written under a mask."""
     x, w, y = (data.draw(numbers("f", 16)) for _ in range(3))
     lines = {}
     for way in ("written", "given"):
@@ -499,7 +499,7 @@ def test_line_and_plane(data):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("platform", ["skl", "pvc"])
 def test_plane_of_sixteen_lanes(platform, engine):
-    """u of eight lanes, v of them, then those of the other eight, whatever the registers and the region."""
+    """u of eight lanes, their v, then both of the other eight, for all sizes of registers and regions."""
     pairs = [float(k * k) for k in range(32)]
     probe = probe_of(None, C=("f", [2.0, 0.5, 9.0, 1.0]), U=("f", pairs), R=("f", [0.0] * 16), S=("f", [0.0] * 8))
     probe.platform = platform
@@ -720,7 +720,7 @@ def test_dpas_of_floats(data, precision):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_words_are_accumulators_of_bf(engine):
-    """As compilers wrote them before there was bf (docs/deviations.md): the same bits as with variables of bf."""
+    """Older compilers declare words (docs/deviations.md): the results have the same bits as with variables of bf."""
     seed = np.random.default_rng(8)
     acc = (seed.integers(0x3F80, 0x4100, 32)).astype("i2")
     w, x = (seed.integers(0x3F00, 0x4000, n).astype("u2") for n in (256, 32))

@@ -392,7 +392,7 @@ def noise(given, _):
     platforms=NEWER,
 )
 def to_bytes(h, _):
-    """Of a half the upper byte is the number; below it the random bits are added, and the rest is cut."""
+    """The upper byte of a half is the number; the random bits are added below it, and the rest is cut."""
     bits = h.view("u2").astype("u4")
     return np.array([(bits + noise & 0xFF00) for noise in (0, 0xFF)]).astype("u2").view("f2")
 

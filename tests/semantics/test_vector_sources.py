@@ -70,7 +70,7 @@ def test_sources_of_the_vector_compiler_are_known():
 @pytest.mark.parametrize("shift", range(8))
 @pytest.mark.parametrize("word", ["CMGenxMain", "genx.kernels"])
 def test_words_within_bitcode(shift, word):
-    """Characters are five bits each and whether more follow, or eight bits; nothing begins with a byte."""
+    """Characters have five bits and a continuation bit, or eight bits; none is aligned to bytes."""
     six = sum((c & 31 | 32 | c >> 5 << 6) << 12 * n for n, c in enumerate(word.encode()))
     for number in (six, int.from_bytes(word.encode(), "little")):
         data = (number << shift + 40 | 5).to_bytes(64, "little")

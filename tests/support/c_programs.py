@@ -13,7 +13,7 @@ VECTOR_ADD = ROOT / "samples" / "opencl" / "vector_add.c"
 
 
 def lacking(header, loader=""):
-    """What a machine lacks to build programs with a header and to run them by a loader, in words; empty if all is there."""
+    """The reason why a machine cannot build programs with a header and run them by a loader; empty if it can."""
     lacks = [row.what for row in doctor.findings() if row.is_needed and not row.found]
     if not any(Path(folder, header).exists() for folder in ("/usr/include", "/usr/local/include")):
         lacks.append(header)

@@ -39,7 +39,7 @@ def declare(probe, f, n):
 
 
 def second_results(f, n, found):
-    """What came in the second destination of a form."""
+    """The second result of a form."""
     if f.name == "madw":
         return scalar.decode(found[f"D{n}"], f.dst)[LANES:]
     if f.name == "add3.o":

@@ -165,7 +165,7 @@ class Form:
 
 
 def close(random, t):
-    """A float with few bits far apart: sums and products of such are next to half-way between two numbers."""
+    """A float with few bits far apart: its sums and products are close to the middle between two numbers."""
     bits = sum(2.0 ** -random.choice([0, 1, 7, 8, 9, 10, 11, 12, 22, 23, 24, 25, 30, 52, 53, 54]) for _ in range(3))
     return scalar.narrow(random.choice([1, -1]) * bits * 2.0 ** random.choice([0, 0, 0, 1, -1, -14, -24, -126, 15]), t)
 
@@ -234,7 +234,7 @@ def form(random, name, lanes=LANES):
 
 
 def _count(random, name, kind, lanes):
-    """By how much to shift: any number, or one below the width."""
+    """A count of a shift: any number, or one below the width."""
     t = random.choice((*_WORDS, "q", "uq") if name in ("rol", "ror") else ALL_INTEGERS)
     if random.random() < 0.3:
         return operand(random, t, kind, lanes=lanes)
@@ -268,7 +268,7 @@ def flushed(form, x, t):
 
 
 def expected(form, i):
-    """What lane i of the destination gets; None if that is open."""
+    """The expected value of lane i of the destination; None if it is undefined."""
     types = [s.type for s in form.sources]
     values = [s.lane(i) for s in form.sources]
     if form.name == "sel":
@@ -312,7 +312,7 @@ def _dot(form, values, i):
 
 
 def _line(form, values, i):
-    """Of 8 lanes; ``plane`` has its second coordinates in the other 8."""
+    """The result of one of 8 lanes; ``plane`` has its second coordinates in the other 8."""
     if i >= 8:
         return None
     p, q, _, r = (_all(form, 0, k) for k in range(4))
@@ -391,7 +391,7 @@ def is_special(x, t):
 
 @functools.cache
 def coverage(name):
-    """What is drawn of an instruction: for each axis the types of results, or of sources for mixed and special ones."""
+    """The drawn forms of an instruction: by axis the types of results, or of sources for mixed and special ones."""
     random, found = Random(name), {axis: set() for axis in AXES}
     for _ in range(DRAWN):
         f = form(random, name, lanes=2)

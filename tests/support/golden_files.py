@@ -151,7 +151,7 @@ def _matches(expected: str, shown: str) -> bool:
 
 
 def blessed(golden: Golden, outcome: Outcome) -> str:
-    """The text of the golden file with what came out; sections that agree stay, with their ``...`` lines."""
+    """The text of the golden file with the present output; sections that agree keep their ``...`` lines."""
     kept = Outcome(
         golden.stdout if _matches(golden.stdout, outcome.stdout) else outcome.stdout,
         golden.stderr if _matches(golden.stderr, outcome.stderr) else outcome.stderr,
@@ -161,7 +161,7 @@ def blessed(golden: Golden, outcome: Outcome) -> str:
 
 
 def difference(golden: Golden, outcome: Outcome, name: str) -> str:
-    """What blessing would change, as a unified diff."""
+    """The changes by blessing, as a unified diff."""
     old = write(golden.head, Outcome(golden.stdout, golden.stderr, golden.exit)).splitlines()
     new = blessed(golden, outcome).splitlines()
     return "\n".join(difflib.unified_diff(old, new, f"{name} (expected)", f"{name} (found)", lineterm="", n=4))
@@ -227,7 +227,7 @@ def _steady(data: bytes, folder: str) -> str:
 
 
 def module_of(command: str) -> str:
-    """What ``python -m`` calls a command."""
+    """The module of a command for ``python -m``."""
     return "vasm.vdis" if command == "vdis" else command
 
 

@@ -22,7 +22,7 @@ class Failed(Exception):
 
 
 def given(value):
-    """What a call gets for an argument: structures by their address, too."""
+    """The C value of an argument: structures by their address, too."""
     return ctypes.addressof(value) if isinstance(value, ctypes.Structure) else address(value)
 
 
@@ -46,7 +46,7 @@ class Host:
         return call
 
     def result(self, name, *values):
-        """What a call gives."""
+        """The result of a call."""
         return self.functions[name](*(given(value) for value in values))
 
     def made(self, name, *values):

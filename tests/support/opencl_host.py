@@ -60,7 +60,7 @@ class Host:
         return call
 
     def status(self, name, *given):
-        """What a call gives that is to fail."""
+        """The status of a call that fails."""
         try:
             getattr(self, name)(*given)
         except Failed as problem:
@@ -93,7 +93,7 @@ class Host:
 
 
 def only_device(name):
-    """What a fixture is made of: programs find one device, whatever compiler is there; gives a way to change it."""
+    """Makes a fixture: programs find one device with any compiler; its value is a function that changes the device."""
 
     def fixture(monkeypatch):
         def choose(platform):

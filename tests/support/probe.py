@@ -177,7 +177,7 @@ def run_on_both_engines(probe):
 
 
 def same_on_both_engines(probe):
-    """What a probe leaves in its variables and buffers, or its error, is the same on both engines."""
+    """Both engines leave the same variables and buffers of a probe, or the same error."""
     outcomes = []
     for engine in ENGINES:
         try:

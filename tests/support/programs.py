@@ -65,7 +65,7 @@ def packed_program(name: str) -> Program:
 
 
 def expected_findings(source: str, codes: str = r"[^\n]*K00[^\n]*") -> dict[str, list[str]]:
-    """The words above each kernel of a source in ``checks``: codes of findings, and what the source explains."""
+    """The words above each kernel of a source in ``checks``: codes of findings, and words that the source explains."""
     text = (DATA / "checks" / source).read_text()
     return {name: words.split() for words, name in re.findall(rf"^// ({codes})\nKERNEL\((\w+)", text, re.MULTILINE)}
 

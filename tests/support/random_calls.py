@@ -52,13 +52,13 @@ class Attack:
                 self.handles.append(made)
 
     def gives(self, point):
-        """What a function gives, as the program in C knows it."""
+        """The kind of result of a function, as the program in C knows it."""
         if point.result == "i32":
             return "m" if "Create" in point.name else "i"
         return "o" if point.has_error_parameter else "x"
 
     def letter(self, point, name, kind, objects):
-        """What a parameter takes, as the program in C knows it; functions that release objects take any."""
+        """The kind of a parameter, as the program in C knows it; functions that release objects take any."""
         if kind == "ptr" and self.is_handle(point, name):
             known = name in objects and not re.search("Destroy|Release|Free", point.name)
             return chr(ord("A") + objects[name]) if known else "h"

@@ -152,7 +152,7 @@ def saturated(x):
 
 
 def convert(x, source, target, saturate=False, mode="nearest"):
-    """As ``mov`` converts."""
+    """The result of a conversion by ``mov``."""
     if target in INTEGERS:
         if source in INTEGERS:
             return clamp(x, target) if saturate else wrap(x, target)
@@ -164,7 +164,7 @@ def convert(x, source, target, saturate=False, mode="nearest"):
 
 
 def result(name, types, values, dst, saturate=False, mode="nearest", modified=False):
-    """What one lane gets in the type of the destination.
+    """The value of one lane in the type of the destination.
 
     ``values`` are the sources as exact numbers, behind their modifiers; of a selection the chosen one alone.
     ``modified``: one has a modifier.

@@ -26,7 +26,7 @@ def is_same(one, other):
 
 
 def test_a_divisor_is_found_exactly_where_one_is():
-    """By all numbers of six bits."""
+    """For divisions by all numbers of six bits."""
     for most in (32, 63):
         for power in range(6, 10):
             for factor in range(1 << 6):
@@ -37,7 +37,7 @@ def test_a_divisor_is_found_exactly_where_one_is():
 
 @pytest.mark.parametrize("is_signed", [False, True])
 def test_shifted_products_are_quotients_or_stay(is_signed):
-    """What is rewritten is equal for all numbers; others stay."""
+    """A rewritten product is equal for all numbers; others stay."""
     found = 0
     for factor in range(3, 128 if is_signed else 256, 2):
         for places in range(5):
@@ -51,7 +51,7 @@ def test_shifted_products_are_quotients_or_stay(is_signed):
 
 @pytest.mark.parametrize("divisor", [3, 5, 7, 10, 11, 13, 17, 21, 25, 100, 127])
 def test_quotients_of_compilers_are_found(divisor):
-    """As in Hacker's Delight, with a factor of nine bits where eight do not do: a sum, or half a difference."""
+    """The forms of Hacker's Delight, with a factor of nine bits if eight are too few: a sum, or half a difference."""
     unsigned, signed = [], []
     for places in range(BITS):
         factor = -(-(1 << (BITS + places)) // divisor)

@@ -46,7 +46,7 @@ def test_a_wrong_instruction_is_refuted(monkeypatch):
 
 
 def test_a_carry_that_is_lost_is_refuted(monkeypatch):
-    """Of sums of 64 bits, which saturate in 128."""
+    """Sums of 64 bits saturate in 128 bits."""
     monkeypatch.setattr(wide, "negated", lambda a, x: (a.negate(x[0]), ~x[1]))
     assert prove(Question("add", "q", ("q", "q"), ("(-)", ""), True)).startswith("refuted")
 

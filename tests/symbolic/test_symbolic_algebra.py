@@ -36,7 +36,7 @@ def check(forms, platform, constant, directs=True):
 
 
 def second(found, f, n):
-    """What came in the second destination of a form."""
+    """The second result of a form."""
     if f.name == "madw":
         return scalar.decode(found.found(f"D{n}", 2 * LANES), f.dst)[LANES:]
     if f.name == "add3.o":

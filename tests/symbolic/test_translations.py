@@ -105,7 +105,7 @@ def _without_sign(convert):
 
 
 def test_a_count_beyond_the_width_has_no_result():
-    """Though the semantics of the solver's shifts, and of the processor's, may be the wanted ones."""
+    """Even if the shifts of the solver or of the processor give the expected result."""
     ir = StraightIR([[z3.BitVec("x", 32)] * 2, [z3.BitVec("n", 32)] * 2])
     ir.read(
         "define void @f()\n  %a = load <2 x i32>, ptr %v1\n  %b = load <2 x i32>, ptr %v2\n"

@@ -144,7 +144,7 @@ def problems(golden, name, number):
 
 
 def codes(found):
-    """How often each code is among problems: a line may have others, whose hints come next."""
+    """The number of problems by code: a line may have several, and the next hint is of the next one."""
     return Counter(message[-5:] for _, message in found)
 
 
