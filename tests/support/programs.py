@@ -154,20 +154,11 @@ def kernel_head(variables: str, inputs: str = "", *, name: str = "k", at: int | 
     return "\n".join(lines) + "\n"
 
 
-COPY = """.version 4.1
-.kernel "copy"
-.decl IN v_type=G type=uq num_elts=1
-.decl OUT v_type=G type=uq num_elts=1
-.decl LANE v_type=G type=uw num_elts=8 align=GRF
-.decl OFFSET v_type=G type=uq num_elts=8 align=GRF
-.decl ADDRESS v_type=G type=uq num_elts=8 align=GRF
-.decl X v_type=G type=ud num_elts=8 align=GRF
-.decl BASE v_type=G type=ud num_elts=1
-.decl P1 v_type=P num_elts=8
-.input IN offset=64 size=8
-.input OUT offset=72 size=8
-.kernel_attr SimdSize=8
-mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+COPY = (
+    kernel_head(
+        "IN=uq OUT=uq LANE=uw*8 OFFSET=uq*8 ADDRESS=uq*8 X=ud*8 BASE=ud P1=P*8", "IN OUT", name="copy", SimdSize=8
+    )
+    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
 mul (M1_NM, 1) BASE(0,0)<1> %thread_x(0,0)<0;1,0> 8:uw
 add (M1, 8) X(0,0)<1> BASE(0,0)<0;1,0> LANE(0,0)<1;1,0>
 shl (M1, 8) OFFSET(0,0)<1> X(0,0)<1;1,0> 2:ud
@@ -178,3 +169,4 @@ add (M1, 8) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> OUT(0,0)<0;1,0>
 svm_scatter.4.1 (M1, 8) ADDRESS.0 X.0
 ret (M1, 1)
 """
+)
