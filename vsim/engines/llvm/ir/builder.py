@@ -25,6 +25,7 @@ from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
+from vsim.engines.llvm.ir.whole_parts import whole_part
 from vsim.engines.llvm.target import fuses
 
 _COMPUTES = ("fma", "sqrt")
@@ -283,6 +284,7 @@ class Builder(Emitter):
         return Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1, facts)
 
     without_denormals = without_denormals
+    whole_part = whole_part
 
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:
         """1 where the mask holds, else 0."""
