@@ -51,6 +51,8 @@ class Builder(Emitter):
         """Names of values that LLVM may compute, as they come out of constants and slots alone."""
         self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
+        self.calls_functions = False
+        """Whether functions of floats are called (:func:`rounded.has_many`)."""
         self.follows_carries = False
         """Whether sums of dwords and their carries are noted as parts of sums of qwords."""
 
