@@ -51,8 +51,7 @@ class Builder(Emitter):
         """Names of values that LLVM may compute, as they come out of constants and slots alone."""
         self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
-        self.calls_functions = False
-        """Whether functions of floats are called (:func:`rounded.has_many`)."""
+        self.calls_functions = False  # Those of floats (:func:`rounded.has_many`).
         self.follows_carries = False
         """Whether sums of dwords and their carries are noted as parts of sums of qwords."""
 
@@ -286,7 +285,6 @@ class Builder(Emitter):
         return Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1, facts)
 
     without_denormals = without_denormals
-    whole_part = whole_part
 
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:
         """1 where the mask holds, else 0."""
@@ -312,8 +310,8 @@ class Builder(Emitter):
     products_of_bytes = matrix_products.products_of_bytes
     rounded_once = rounded.rounded_once
     replaced = rounded.replaced
-
     udiv = quotients.udiv
+    whole_part = whole_part
 
     def fdiv(self, x: Value, y: Value) -> Value:
         """Correctly rounded quotient of floats."""

@@ -15,11 +15,11 @@ from vsim.engines.llvm.ir.joins import if_any
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.target import fuses, vector_bits
 from vsim.semantics.algebra import LARGEST_CHANGE, product_and_sum
+from vsim.semantics.denormals import IN_DOUBLE
 
 if TYPE_CHECKING:
     from vsim.engines.llvm.ir.builder import Builder
 
-_FUNCTIONS = ("exp", "log", "sin", "cos", "pow")
 _SAVES_REGISTERS, _LEAST_BITS = '"no_caller_saved_registers" ', 256
 """A rare function that saves all registers lets the likely way keep its values in them. Where its result has fewer
 bits, LLVM (22) ends it with ``vzeroupper``, which clears halves of them.
@@ -33,7 +33,7 @@ them, code would fill the processor's cache of 32 KB, and the processor wait for
 
 def has_many(instructions: Iterable[Instruction]) -> bool:
     """Whether functions of floats are so many in this code that they are to be called."""
-    lanes: int = sum(i.args["exec"].size for i in instructions if i.desc.semantics in _FUNCTIONS)
+    lanes: int = sum(i.args["exec"].size for i in instructions if i.desc.semantics in IN_DOUBLE)
     return lanes * DF.bits > _INLINE * vector_bits()
 
 
