@@ -322,6 +322,10 @@ class ShadowAlgebra:
         found = self.inner.without_denormals(x.value)
         return None if found is None else self.whole(found, x)
 
+    def whole_part(self, x: Tracked, data_type: DataType) -> Tracked | None:
+        found = self.inner.whole_part(x.value, data_type)
+        return None if found is None else self.whole(found, x)
+
     def absolute(self, x: Tracked) -> Tracked:
         return self.whole(self.inner.absolute(x.value), x)
 

@@ -134,6 +134,11 @@ class Algebra(Protocol):
     def without_denormals(self, x: Lanes) -> Lanes | None:
         """Zeros of the same sign instead of the denormals of a float; None where an engine uses the general way."""
 
+    def whole_part(self, x: Lanes, data_type: DataType) -> Lanes | None:
+        """Truncate floats to D or UD; out of range gives the nearest end of the range, NaN gives 0. None where an
+        engine uses the general way.
+        """
+
     def absolute(self, x: Lanes) -> Lanes:
         """Absolute value of a float (clears the sign)."""
 

@@ -67,9 +67,12 @@ def float_to_integer(a: Algebra, x: Lanes, source: DataType, target: DataType) -
     """Truncate; out of range gives the nearest end of the range, NaN gives 0."""
     if source is HF:
         x, source = a.cast(x, F), F
+    if target.bits < types.D.bits:
+        return _saturate_integer(a, float_to_integer(a, x, source, types.D), types.D, target)
+    if (found := a.whole_part(x, target)) is not None:
+        return found
     low, high = float(target.minimum), float(target.maximum + 1)
-    fits = (x > a.const(low - 1.0, source)) if target.bits < 32 else (x >= a.const(low, source))
-    fits = fits & (x < a.const(high, source))
+    fits = (x >= a.const(low, source)) & (x < a.const(high, source))
     inside = a.cast(a.select(fits, x, a.const(0.0, source)), target)
     ends = a.select(x >= a.const(high, source), a.const(target.maximum, target), a.const(target.minimum, target))
     return a.select(fits, inside, a.select(x == x, ends, a.const(0, target)))

@@ -25,7 +25,7 @@ _ONE_OPERATION = frozenset(
         *("frc", "rndd", "rndu", "rnde", "rndz"),
     )
 )
-_IN_DOUBLE = frozenset(("exp", "log", "sin", "cos", "pow", "tanh", "sigm"))
+IN_DOUBLE = frozenset(("exp", "log", "sin", "cos", "pow", "tanh", "sigm"))
 """Functions of f and hf, of which no intermediate result that counts is a denormal."""
 _INTEGER_ATOMICS = ("lsc_atomic_i", "lsc_atomic_s", "lsc_atomic_u")
 
@@ -52,7 +52,7 @@ def _takes_zeros(function: Function, instruction: Instruction, grf_size: int) ->
     found = {t for op in args.values() if op is not None and (t := operand_type(function, op)).is_float}
     if not found:
         return True
-    if desc.semantics in _IN_DOUBLE:
+    if desc.semantics in IN_DOUBLE:
         return found <= {F, HF}
     if desc.semantics not in _ONE_OPERATION:
         return False

@@ -321,6 +321,9 @@ class SymbolicAlgebra:
     def without_denormals(self, x: SymbolicLanes) -> None:
         return None
 
+    def whole_part(self, x: SymbolicLanes, data_type: DataType) -> None:
+        return None
+
     def absolute(self, x: SymbolicLanes) -> SymbolicLanes:
         return x.each(lambda e: floats.absolute(e, x.type))
 

@@ -226,6 +226,9 @@ class NumpyAlgebra:
     def without_denormals(self, x: Array) -> None:
         return None
 
+    def whole_part(self, x: Array, data_type: DataType) -> None:
+        return None
+
     def absolute(self, x: Array) -> Array:
         return np.abs(x)
 

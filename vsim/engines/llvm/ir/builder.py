@@ -25,6 +25,7 @@ from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
+from vsim.engines.llvm.ir.whole_parts import whole_part
 from vsim.engines.llvm.target import fuses
 
 _COMPUTES = ("fma", "sqrt")
@@ -50,6 +51,7 @@ class Builder(Emitter):
         """Names of values that LLVM may compute, as they come out of constants and slots alone."""
         self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
+        self.calls_functions = False  # Those of floats (:func:`rounded.has_many`).
         self.follows_carries = False
         """Whether sums of dwords and their carries are noted as parts of sums of qwords."""
 
@@ -308,8 +310,8 @@ class Builder(Emitter):
     products_of_bytes = matrix_products.products_of_bytes
     rounded_once = rounded.rounded_once
     replaced = rounded.replaced
-
     udiv = quotients.udiv
+    whole_part = whole_part
 
     def fdiv(self, x: Value, y: Value) -> Value:
         """Correctly rounded quotient of floats."""

@@ -25,7 +25,11 @@ _PURE = (
     "fadd ", "fsub ", "fmul ", "fdiv ", "fneg ", "fcmp ", "fpext ", "fptrunc ", "sitofp ", "uitofp ", "fptosi ",
     "fptoui ", "call i64 @llvm.usub.sat",
 )  # fmt: skip
-_PURE_CALL = re.compile(r"call [^@]*@llvm\.(fma|sqrt|fabs|floor|ceil|trunc|roundeven)\.")
+CALLED = "called_"
+"""What the name of a function of the module begins with that has no effects."""
+_PURE_CALL = re.compile(
+    rf"call [^@]*@({CALLED}|llvm\.(fma\.|sqrt\.|fabs\.|floor\.|ceil\.|trunc\.|roundeven\.|x86\.[\w.]*cvtt))"
+)
 _FLOATS = ("float", "half", "double")
 NAME = re.compile(r"%[\w.]+")
 """The name of a value or a label in IR."""

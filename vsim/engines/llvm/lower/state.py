@@ -23,6 +23,7 @@ from vsim.analysis.uniformity import uniform_predicates
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import GROUP, LAUNCH
+from vsim.engines.llvm.ir.rounded import has_many
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
@@ -97,6 +98,7 @@ class FunctionState:
         straight = len(self.flow.starts) == 1 and not self.block_successors(self.flow.end)
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations, self.dispatch.exact, module.takes_zeros)
+        self.b.calls_functions = has_many(function.instructions)
         self.b.follows_carries = any(i.desc.semantics == "addc" for i in function.instructions)
         self.storage = Storage(self.b, function, self.layout, self.shares)
         self.lockstep = LockstepRegisters(self.b, self.storage, self.lanes, ())

@@ -19,7 +19,7 @@ from vsim.engines.llvm.passes.lines import DEFINED_OPERATIONS, Line, bits_of, re
 _DECLARATION = "declare void @llvm.fake.use(...)\n"
 _MOVABLE = DEFINED_OPERATIONS | {
     *("fcmp", "fneg", "fadd", "fsub", "fmul", "sitofp", "uitofp", "fptosi", "fptoui", "fpext", "fptrunc"),
-    *("fma", "floor", "fabs", "minnum", "maxnum", "umin", "umax", "smin", "smax", "fshl", "fshr"),
+    *("fma", "x86", "floor", "fabs", "minnum", "maxnum", "umin", "umax", "smin", "smax", "fshl", "fshr"),
 }
 """What LLVM may move."""
 

@@ -17,7 +17,7 @@ _LATENCIES = {
     operation: cycles
     for cycles, operations in (
         (3, "extractelement"),
-        (4, "fadd fsub fmul fma mul sitofp uitofp fptosi fptoui fpext fptrunc icmp fcmp"),
+        (4, "fadd fsub fmul fma mul sitofp uitofp fptosi fptoui fpext fptrunc icmp fcmp x86"),
         (6, "load"),
         (12, "udiv sdiv urem srem"),
         (13, "fdiv"),
