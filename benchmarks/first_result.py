@@ -33,7 +33,7 @@ from vsim_programs import image_of
 from vasm.assembler import assemble_text
 from visakit.objects.image import read_image
 from vlink import link
-from vsim.command.command_arguments import GivenLaunch
+from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import ImageArgument
 from vsim.launch.writer import LaunchWriter
 from vsim.program import Program
@@ -70,9 +70,8 @@ def with_launch(name: str, image: bytes, folder: Path, work: Work) -> Call:
     path, program = folder / name, Program(read_image(image))
     path.with_suffix(".bin").write_bytes(image)
     converted = program.convert(program.kernels[0], work.args)
-    given = GivenLaunch(
-        program.signature(program.kernels[0]), dict(enumerate(converted)), {}, {}, work.global_size, work.local_size
-    )
+    signature = program.signature(program.kernels[0])
+    given = GivenLaunch(signature, dict(enumerate(converted)), work.global_size, work.local_size)
     writer = LaunchWriter(str(path.with_suffix(".json")))
     writer.add(given, alone=True)
     writer.write([])

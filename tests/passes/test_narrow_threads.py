@@ -65,7 +65,7 @@ add (M1, 32) PAIR(2,0)<1> PAIR(2,0)<1;1,0> PAIR(0,0)<1;1,0>
 add (M1, 32) PAIR(0,0)<1> PAIR(0,0)<1;1,0> 0x5:ud
 cmp.lt (M1, 32) P1 PAIR(0,0)<1;1,0> 0x80:ud
 (P1) goto (M1, 32) AGAIN""",
-    "an instruction that stays wide": """mov (M1_NM, 32) B(0,0)<1> 0x3:ud
+    "a wide product": """mov (M1_NM, 32) B(0,0)<1> 0x3:ud
 AGAIN:
 add (M1, 32) PAIR(0,0)<1> PAIR(0,0)<1;1,0> 0x5:ud
 cmp.lt (M1, 32) P1 PAIR(0,0)<1;1,0> 0x80:ud

@@ -34,8 +34,26 @@ kernel void together(global const int *starts, global const int *columns, global
   for (int k = starts[i]; k < starts[i + 1]; k++) sum += x[columns[k] * 4 + lane];
   y[get_global_id(0)] = sum;
 }
+kernel void machine(global const int *starts, global const int *columns, global const int *x, global int *y, global int *z) {
+  int i = get_global_id(0), state = 0, errors = 0, last = starts[i + 1];
+  long sum = 0;
+  for (int k = starts[i]; k < last; k++) {
+    int c = columns[k];
+    switch (state) {
+    case 0: if (c < 50) { sum += c; state = 1; } else if (c < 120) { sum = sum * 3 + c; state = 4; } else { errors++; state = 2; } break;
+    case 1: if (c < 20) { sum ^= c * 5; state = 0; } else if (c < 90) { sum -= c; state = 3; } else { errors += c; state = 2; } break;
+    case 2: if (c & 1) { sum = sum * 5 + c; state = 3; } else { sum = sum * 11 - errors; state = 1; } break;
+    case 3: if (c > 150) { errors ^= sum; state = 0; } else if (c > 70) { sum = sum * 7 - c; state = 2; } else { sum = sum << 1 ^ c; state = 4; } break;
+    case 4: if (c & 4) { sum += c * c; state = 2; } else { errors = errors * 9 + sum; state = 0; } break;
+    }
+  }
+  y[i] = sum ^ sum >> 32;
+  z[i] = errors;
+}
 """
-"""Rows of a sparse matrix: one for each lane; with an exchange behind it; and one for 16 lanes, which read neighbours."""
+"""Rows of a sparse matrix: one for each lane; with an exchange behind it; one for 16 lanes, which read neighbours; and a
+state machine of qwords, which some platforms multiply in dwords, that reads one.
+"""
 
 
 def matrix():
@@ -48,7 +66,7 @@ def matrix():
 
 @needs_ocloc
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("name", "width"), [("rows", 1), ("exchanged", 0), ("together", 0)])
+@pytest.mark.parametrize(("name", "width"), [("rows", 1), ("exchanged", 0), ("together", 0), ("machine", 1)])
 def test_kernels_of_compilers(device, name, width):
     """Compilers for platforms before bmg may leave nothing of a sub-group's barrier."""
     program = vsim.load(compile_source("k.cl", SOURCE.encode(), device, "-cl-std=CL3.0", None).zebin)

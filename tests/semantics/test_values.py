@@ -389,13 +389,16 @@ def test_add3_with_overflow(data, t):
 
 
 @CHECKED
-@given(st.data(), st.sampled_from(["d", "ud"]))
-def test_madw(data, t):
-    """The low halves, and the high halves from the next register on."""
+@given(st.data(), st.sampled_from(["d", "ud"]), st.booleans())
+def test_madw(data, t, by_address):
+    """The low halves, and the high halves from the next register on, also behind a place by its address."""
     x, y, z = (data.draw(numbers(t, 16)) for _ in range(3))
     running = data.draw(RUNNING)
     probe = probe_of(running, X=(t, x), Y=(t, y), Z=(t, z), R=(t, [7] * 32))
-    probe.lines.append("madw (M1, 16) R(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0> Z(0,0)<1;1,0>")
+    target = f"r[A0(0),0]<1>:{t}" if by_address else "R(0,0)<1>"
+    probe.declarations += [".decl A0 v_type=A num_elts=1"] * by_address
+    probe.lines += ["addr_add (M1_NM, 1) A0(0)<1> &R 0x0:uw"] * by_address
+    probe.lines.append(f"madw (M1, 16) {target} X(0,0)<1;1,0> Y(0,0)<1;1,0> Z(0,0)<1;1,0>")
     wanted = [7] * 32
     for i in lanes_of(running):
         total = x[i] * y[i] + z[i]

@@ -131,7 +131,7 @@ class Execution:
     size: int
     mask: int
     payload: int = 0
-    """Lanes for which the payload of a message is laid out, if the message executes for fewer; else 0."""
+    """Lanes for which the payload of a message, or a wide product, is laid out, if it executes for fewer; else 0."""
 
     @property
     def offset(self) -> int:

@@ -30,6 +30,7 @@ from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.uniformity import is_lanewise, takes_one_way, uniform_predicates
 from vsim.launch.threads import GROUP_ID, R0
 from vsim.semantics.core import BY_LANE
+from vsim.semantics.products import halves, is_wide_product
 from vsim.semantics.registers import CR0, NULL, layout_of
 
 EVERY = -1
@@ -185,11 +186,10 @@ class _Proof:
             yield from self._message(i, first, count)
             return
         moves_state = desc.moves_states and count == 1
-        if not (moves_state or is_lanewise(i)) or any(f.kind in "rw" for f in desc.fields):
+        if not (moves_state or is_lanewise(i) or is_wide_product(i)) or any(f.kind in "rw" for f in desc.fields):
             raise _Dependent
-        for f in desc.fields:
-            if f.kind in "ds" and f.name:
-                yield from self._vector(args[f.name], first, count, f.kind == "d")
+        for op, writes in _vectors(i, self.grf_size):
+            yield from self._vector(op, first, count, writes)
 
     def _control(self, i: Instruction, first: int, count: int) -> Iterator[_Touch]:
         """The predicate of an instruction."""
@@ -323,6 +323,15 @@ class _Blocks(NamedTuple):
                 self.unmasked.setdefault(t.place, set()).add(block)
             if t.writes and (instruction.args.get("pred") is None or Rule.SELECTS in instruction.desc.rules):
                 self.whole.setdefault(t.place, {}).setdefault(block, set()).update(range(t.low, t.low + t.size))
+
+
+def _vectors(i: Instruction, grf_size: int) -> Iterator[tuple[VectorOperand, bool]]:
+    """The vector operands of an instruction, and whether it writes them."""
+    for f in i.desc.fields:
+        if f.kind in "ds" and f.name:
+            yield i.args[f.name], f.kind == "d"
+    if is_wide_product(i):
+        yield halves(i, grf_size)[1], True
 
 
 def _is_unmasked(i: Instruction) -> bool:

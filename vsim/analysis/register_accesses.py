@@ -29,6 +29,7 @@ from visakit.language.operands import (
 )
 from visakit.language.program import ARG, FIRST_VARIABLE, RETVAL, Function, Instruction
 from visakit.rules.message_sizes import message_sizes
+from vsim.semantics.products import halves, is_wide_product
 from vsim.semantics.registers import Layout
 
 
@@ -90,7 +91,10 @@ class Accesses:
     def of(self, i: Instruction) -> Iterator[RegisterAccess]:
         """The accesses of an instruction, reads first."""
         args = i.args
-        found = [access for name, kind, op in _operands(i) for access in self._operand(i, name, kind, op)]
+        operands = [*_operands(i)]
+        if is_wide_product(i):
+            operands.append(("dst", "d", halves(i, self.layout.grf_size)[1]))
+        found = [access for name, kind, op in operands for access in self._operand(i, name, kind, op)]
         predicate = args.get("pred")
         if isinstance(predicate, PredicateControl):
             found += self._predication(i, predicate)

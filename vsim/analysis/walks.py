@@ -6,7 +6,8 @@ the lanes have is for others to say: an emission knows it (``memory/pattern.py``
 
 *Straying* lanes leave the loop one after the other, and each accesses other places, as rows of a sparse matrix, the
 neighbours of a node, or codes of other lengths do. A gather is an access for each lane there, and a round that one lane
-needs is done for all.
+needs is done for all. So do lanes that *choose*: each goes its own way through a loop of many branches, as state
+machines and parsers do, where a thread executes the ways of all its lanes in every round.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from vsim.semantics.registers import Layout
 MOST_WORK = 8
 """Instructions for each access of all lanes, up to which a loop does little else."""
 MOST_AROUND = 64
-"""Instructions of all lanes outside of the innermost loops, up to which these decide."""
+"""Instructions of all lanes for each innermost loop that are outside of these, up to which the loops decide."""
+LEAST_CHOICES, MOST_OF_A_CHOICE = 8, 16
+"""Branches of a loop at which lanes part, from which on they choose; and instructions for each of these at most."""
 _HEAVY = 8
 """How many times as much work it is to divide, or to compute a root, a power or a sine."""
 _ADDRESSES = ("addr", "offsets", "addresses")
@@ -56,25 +59,39 @@ def strays(
     """Whether the lanes of a kernel stray in its loops, and do little else.
 
     Args:
-        parting: the backward branches at which lanes part.
+        parting: the branches at which lanes part.
         scattered: instructions that access a place for each lane, as far as is known.
         ids: the variables with local ids. Places at the distances of lanes are next to each other after all.
     """
     instructions = flow.function.instructions
-    loops = dict(_innermost(flow))
+    choosing = _choosing(flow, parting)
+    loops = choosing or dict(_innermost(flow))
     inside = {n for places in loops.values() for n in places}
-    around = _work([i for n, i in enumerate(instructions) if n not in inside])
-    if parting.isdisjoint(loops) or around.instructions > MOST_AROUND:
+    around = _work([i for n, i in enumerate(instructions) if n not in inside]).instructions
+    if parting.isdisjoint(loops) or around > (len(inside) if choosing else MOST_AROUND * len(loops)):
         return False
     whole = _Definitions(instructions, layout)
     for places in loops.values():
         work = _work(instructions[places.start : places.stop])
         apart = [n for n in scattered if n in places]
-        if not work.is_little or 4 * len(apart) < 3 * work.accesses:
+        if not (choosing or work.is_little) or 4 * len(apart) < 3 * work.accesses:
             return False
         if any(whole.follows(instructions[n], ids) for n in apart):
             return False
     return True
+
+
+def _choosing(flow: ControlFlow, parting: AbstractSet[int]) -> dict[int, range]:
+    """The loops that lanes leave one after the other, and in which they choose."""
+    found = {}
+    for branch, target in flow.backward:
+        places = range(target, branch + 1)
+        choices = len(parting & set(places))
+        if branch in parting and choices >= LEAST_CHOICES:
+            work = _work(flow.function.instructions[target : branch + 1])
+            if work.accesses and work.instructions <= MOST_OF_A_CHOICE * choices:
+                found[branch] = places
+    return found
 
 
 def _innermost(flow: ControlFlow) -> Iterator[tuple[int, range]]:

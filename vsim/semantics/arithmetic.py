@@ -123,40 +123,6 @@ _carry("addc", "carry", _sum_and_carry)
 _carry("subb", "borrow", _difference_and_borrow)
 
 
-@semantics("mulh", by_lane=True)
-def mulh(m: Machine, instruction: Instruction) -> Step:
-    """The high half of the 64-bit product of 32-bit integers, each with its own sign."""
-    args, a = instruction.args, m.algebra
-    count = args["exec"].size
-    signed = any(type_of_source(m, args[s]).is_signed or args[s].modifier for s in ("src0", "src1"))
-    wide = Q if signed else UQ
-    x, y = source(m, args["src0"], count, wide), source(m, args["src1"], count, wide)
-    write, mask = destination(m, args["dst"], count, types.UD), mask_of(m, instruction)
-    return lambda: write(a.cast((x() * y()) >> a.const(32, wide), types.UD), mask())
-
-
-@semantics("madw")
-def madw(m: Machine, instruction: Instruction) -> Step:
-    """64-bit src0 * src1 + src2; the high halves begin at the next register behind the low ones."""
-    args, a = instruction.args, m.algebra
-    count, op = args["exec"].size, args["dst"]
-    t = m.type_of(op)
-    wide = Q if t.is_signed else UQ
-    reads = [source(m, args[s], count, wide) for s in ("src0", "src1", "src2")]
-    rows = -(-count * 4 // m.grf_size)
-    low = m.writer(op, count)
-    high = m.writer(General(op.var, op.row + rows, op.col, op.region), count)
-    mask = mask_of(m, instruction)
-
-    def step() -> None:
-        x, y, z = (r() for r in reads)
-        total, lanes = x * y + z, mask()
-        low(a.cast(total, t), lanes)
-        high(a.cast(total >> a.const(32, wide), t), lanes)
-
-    return step
-
-
 # -- quotients, averages and roots -----------------------------------------------------------------------------
 
 

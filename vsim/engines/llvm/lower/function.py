@@ -141,9 +141,9 @@ class FunctionLowering:
         state, module, access = self.state, self.state.module, self.machine.access
         module.place_count += access.place_count
         if state.is_kernel:
-            parting = {pc for pc, _ in state.flow.backward if not self.flow.scalar.get(pc, True)}
-            module.parts_lanes = bool(parting)
-            in_step = bool(access.scattered) and not parting
+            parting = {pc for pc, is_scalar in self.flow.scalar.items() if not is_scalar}
+            module.parts_lanes = any(pc in parting for pc, _ in state.flow.backward)
+            in_step = bool(access.scattered) and not module.parts_lanes
             module.walks = in_step and not access.scattered.isdisjoint(walking_stores(state.flow, state.layout))
             ids = {state.layout.root(variable)[0] for variable in local_id_variables(state.dispatch)}
             module.strays = strays(state.flow, state.layout, parting, access.scattered, ids)
