@@ -7,7 +7,7 @@ from support.probe import Probe, same_on_both_engines
 from support.strategies import CHECKED, RUNNING, rotated
 
 from vsim.engines.llvm.host.native import compile_support
-from vsim.engines.llvm.memory import access
+from vsim.engines.llvm.memory import common_buffer
 from vsim.engines.llvm.support.helpers import LaneFunction, lane_function
 
 WORD = 0xFFFFFFFF
@@ -101,7 +101,7 @@ def test_lanes_in_any_way(name, op, places, scale, elsewhere, size, running, gro
 def test_lanes_out_of_line(places, op, running, monkeypatch):
     """Functions for all lanes at once take rows, one place, lanes one by one, and those of the lanes that run."""
     monkeypatch.setenv("VISAKIT_CACHE", "off")
-    monkeypatch.setattr(access, "checked_lanes", lambda instructions, is_straight: 0)
+    monkeypatch.setattr(common_buffer, "checked_lanes", lambda instructions, is_straight: 0)
     for name, size in (("surface", 4), ("bytes", 1), *((flat, flat[0]) for flat in FLAT)):
         probe = memory_probe(running, 480)
         offsets = [place * size for place in places]
@@ -114,7 +114,7 @@ def test_lanes_out_of_line(places, op, running, monkeypatch):
 def test_rows_of_32_lanes_out_of_line(monkeypatch):
     """Each half of the lanes is a row."""
     monkeypatch.setenv("VISAKIT_CACHE", "off")
-    monkeypatch.setattr(access, "checked_lanes", lambda instructions, is_straight: 0)
+    monkeypatch.setattr(common_buffer, "checked_lanes", lambda instructions, is_straight: 0)
     for op, data in (("load", "DATA:d32x2 flat[ADDRESS]:a64"), ("store", "flat[ADDRESS]:a64 DATA:d32x2")):
         for second in (400, 16):
             probe = Probe("bmg", 32)

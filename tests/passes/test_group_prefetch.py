@@ -102,3 +102,10 @@ def test_launches_are_as_on_the_reference_engine(device, size):
     assert seen[0] == seen[1]
     launch = Launch("floyd", (192, 64), (64, 4), args=program.convert("floyd", [paths, np.int32(size[0]), np.int32(3)]))
     assert CALL in translated(program.bind(launch)).text
+
+
+def test_addresses_that_were_written_as_two_dwords():
+    """The compiler for bmg multiplies the group's number by the size of groups in two dwords."""
+    program, work = of_suite("copy4", "bmg")
+    launch = Launch(program.kernels[0], work.global_size, work.local_size, args=program.convert("copy4", work.args))
+    assert ".ahead" in translated(program.bind(launch)).text

@@ -38,6 +38,36 @@ def test_elements_with_gaps(kind, first, running, predicate):
 
 
 @CHECKED
+@given(
+    st.permutations([0, 1]),
+    st.lists(st.integers(0, (1 << 32) - 1), min_size=2, max_size=2),
+    st.booleans(),
+    st.booleans(),
+)
+def test_qwords_of_two_dwords(order, halves, are_floats, keeps_denormals):
+    """A scalar qword whose dwords were written one by one, also as floats, of which denormals may be in the processor."""
+    one = "0x3f800000:f" if are_floats else "0x1:ud"
+    probe = Probe()
+    probe.keeps_denormals = keeps_denormals
+    probe.fill(X=("ud", halves), PAIR=("ud", [7, 8]), SUM=("ud", [0, 0]))
+    probe.declarations += [
+        ".decl TYPED v_type=G type=f num_elts=2 alias=<X, 0>",
+        ".decl TYPED_PAIR v_type=G type=f num_elts=2 alias=<PAIR, 0>",
+        ".decl QWORD v_type=G type=uq num_elts=1 alias=<PAIR, 0>",
+        ".decl QWORD_SUM v_type=G type=uq num_elts=1 alias=<SUM, 0>",
+    ]
+    x, pair = ("TYPED", "TYPED_PAIR") if are_floats else ("X", "PAIR")
+    probe.lines += [f"mul (M1_NM, 1) {pair}(0,{n})<1> {x}(0,{n})<0;1,0> {one}" for n in order]
+    probe.lines.append("add (M1_NM, 1) QWORD_SUM(0,0)<1> QWORD(0,0)<0;1,0> 0x1:uq")
+    found = [probe.run(engine) for engine in ENGINES]
+    assert found[0]["PAIR"].tolist() == found[1]["PAIR"].tolist()
+    assert found[0]["SUM"].tolist() == found[1]["SUM"].tolist()
+    if not are_floats:
+        total = (halves[0] | halves[1] << 32) + 1
+        assert found[0]["SUM"][:2].tolist() == [total % (1 << 32), (total >> 32) % (1 << 32)]
+
+
+@CHECKED
 @given(st.integers(0, LANES - 1), st.integers(0, LANES - 1), RUNNING, st.sampled_from(["<1>", "<2>"]))
 def test_one_lane_by_address(lane, element, running, step):
     """A write by address under a constant predicate that leaves one lane is that lane's alone."""

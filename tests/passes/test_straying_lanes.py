@@ -100,12 +100,13 @@ def test_which_kernels_have_one_lane(name, device, width):
     assert not translated(bound(program, work, check="race")).width
 
 
-@pytest.mark.parametrize("name", ["spmv", "bfs", "unpack"])
+@pytest.mark.parametrize("device", ["bmg", "tgllp"])
+@pytest.mark.parametrize("name", ["spmv", "bfs", "unpack", "search"])
 @pytest.mark.parametrize("cut", [0, 5])
-def test_results(name, cut):
+def test_results(name, cut, device):
     found = []
     for engine in ENGINES:
-        program, work = of_suite(name)
+        program, work = of_suite(name, device)
         program.launch(program.kernels[0], work.global_size[0] - cut, work.local_size, work.args, engine=engine)
         found.append(work.args[work.result].tobytes())
     assert found[0] == found[1]
@@ -134,3 +135,28 @@ def test_faults_name_the_usual_lane():
             )
         found.append(re.search(r"lane \d+, work-item .*", str(error.value))[0])
     assert found[0] == found[1] and "(333, 0, 0)" in found[0], found
+
+
+@pytest.mark.parametrize(("name", "few"), [("bfs", True), ("unpack", True), ("spmv", False), ("matches", False)])
+def test_which_kernels_ask_for_few_lanes(name, few):
+    """Kernels whose lanes stray and may load what others stored."""
+    program, work = of_suite(name, "tgllp")
+    assert ("@llvm.ctpop.i64(" in translated(bound(program, work)).text) == few
+    assert "@llvm.ctpop.i64(" not in translated(bound(program, work, check="race")).text
+
+
+@pytest.mark.parametrize("wrong", [[3], [3, 9], [9, 3], [3, 9, 12]])
+def test_faults_of_few_lanes(wrong):
+    """Three nodes have neighbours, so that three lanes run, then two and one; some neighbours are outside."""
+    program, _ = of_suite("bfs", "tgllp")
+    found = []
+    for engine in ENGINES:
+        starts = np.zeros(17, "i4")
+        starts[4:], starts[10:], starts[13:] = 4, 6, 9
+        edges, frontier, cost = np.arange(9, dtype="i4"), np.ones(16, "u1"), np.full(16, -1, "i4")
+        for lane in wrong:
+            edges[starts[lane + 1] - 1] = 1 << 26
+        with pytest.raises(SimulationError) as error:
+            program.launch("bfs", 16, 16, [starts, edges, frontier, cost, np.int32(16), np.int32(7)], engine=engine)
+        found.append((re.search(r"lane \d+, work-item .*", str(error.value))[0], cost.tolist()))
+    assert found[0] == found[1]

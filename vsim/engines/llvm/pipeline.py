@@ -125,7 +125,11 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
         if LEAST_GAIN * transposed.place_count <= state.place_count:
             counts = dispatch.tells_lanes
             return _translated(ModuleState(dispatch, full, row, only_counts=True)) if counts else other
-    return _with_fewer_lanes(state) or found
+    if fewer := _with_fewer_lanes(state):
+        return fewer
+    if state.strays and not dispatch.has_fixed_order and not any(dispatch.observed):
+        return _translated(ModuleState(dispatch, full, row, knows_straying=True))
+    return found
 
 
 def _with_fewer_lanes(state: ModuleState) -> Translation | None:

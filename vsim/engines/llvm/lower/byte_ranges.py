@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Mask, Value
@@ -106,6 +107,17 @@ def fresh_part(b: Builder, e: ByteRange, low: int, count: int, data_type: DataTy
     if fresh.lanes > count:
         fresh = b.lanes(fresh, list(range(first, first + count)))
     return b.bitcast(fresh, data_type) if fresh.type is not data_type else fresh
+
+
+def scalar_of_halves(b: Builder, touching: Sequence[ByteRange], low: int, data_type: DataType) -> Value | None:
+    """A scalar qword whose dwords were written one by one, as compilers without integers of 64 bits do."""
+    ordered = sorted(touching, key=lambda e: e.low)
+    if data_type.size != types.UQ.size or [(e.low, e.high) for e in ordered] != [(low, low + 4), (low + 4, low + 8)]:
+        return None
+    if any(e.value.lanes != 1 or e.value.type.size != types.UD.size for e in ordered):
+        return None
+    first, second = (b.cast(b.bitcast(e.value, types.UD), types.UQ) for e in ordered)
+    return b.bitcast(first | second << b.const(32, types.UQ), data_type)
 
 
 def joined(b: Builder, touching: Sequence[ByteRange], low: int, high: int, data_type: DataType) -> Value | None:

@@ -32,6 +32,10 @@ class ModuleState:
     """Whether lanes are known to be independent, in threads of fewer lanes than the kernel was compiled for."""
     only_counts: bool = False
     """The code counts executions and leaves memory alone."""
+    knows_straying: bool = False
+    """The kernel's lanes are known to stray (``strays``), but are in one thread, because they might depend on each
+    other.
+    """
     declarations: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     """Modules of helper functions by name, which are compiled separately and linked."""

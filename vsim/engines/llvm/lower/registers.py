@@ -33,6 +33,7 @@ from vsim.engines.llvm.lower.byte_ranges import (
     halves_of,
     joined,
     part_of,
+    scalar_of_halves,
 )
 from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
 from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
@@ -240,6 +241,8 @@ class Registers:
     def _read_pieces(self, key: Key, touching: list[ByteRange], low: int, count: int, data_type: DataType) -> Value:
         """Elements of which some byte ranges are known: put together from these, else by way of storage."""
         high = low + count * data_type.size
+        if count == 1 and (scalar := scalar_of_halves(self.b, touching, low, data_type)) is not None:
+            return scalar
         whole = joined(self.b, touching, low, high, data_type)
         if whole is not None:
             apart = [e for e in self.ranges[key] if e.low >= high or e.high <= low]

@@ -33,9 +33,9 @@ from vsim.engines.llvm.lower.lockstep_registers import LockstepRegisters
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
-from vsim.engines.llvm.memory.access import AccessTraits
 from vsim.engines.llvm.memory.induction import InductionVariables
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
+from vsim.engines.llvm.memory.traits import AccessTraits
 from vsim.engines.llvm.target import vector_bits
 from vsim.launch.threads import input_places
 from vsim.observe.observer import Event
@@ -183,7 +183,8 @@ class FunctionState:
         """The properties that the code of accesses depends on."""
         dispatch, size = self.dispatch, len(self.function.instructions)
         traits = dispatch.separates_writes, size, self.module.row, self.is_straight
-        return AccessTraits(*traits, is_alone=dispatch.needs_order and not dispatch.signature.summary.spins)
+        is_alone = dispatch.needs_order and not dispatch.signature.summary.spins
+        return AccessTraits(*traits, is_alone, self.is_kernel and self.module.knows_straying)
 
     @property
     def mask_ir(self) -> str:

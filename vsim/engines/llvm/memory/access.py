@@ -18,7 +18,7 @@ from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.atomics import PlainAtomics
 from vsim.engines.llvm.memory.blocks import BlockLoads
 from vsim.engines.llvm.memory.bounds import Bounds, CheckedBounds, FaultExit
-from vsim.engines.llvm.memory.common_buffer import UnprovedAccess, checked_lanes
+from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
 from vsim.engines.llvm.memory.pattern import AccessPattern, has_gaps_or_overlaps, pattern_of, places_of, stride_of
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
@@ -26,6 +26,7 @@ from vsim.engines.llvm.memory.scatter import OutOfLineAccess, ScatteredAccess
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.memory.stride import StridedAccess
+from vsim.engines.llvm.memory.traits import AccessTraits
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
@@ -236,21 +237,6 @@ class NearbyRow(NamedTuple):
     pointer: str
 
 
-class AccessTraits(NamedTuple):
-    """Properties of a function and its launch that the code of accesses depends on."""
-
-    separates_writes: bool
-    """Writes see other sizes of memory than reads."""
-    instructions: int
-    """Number of the function's instructions."""
-    row: int
-    """Lanes of a row of consecutive local ids; 0: unknown."""
-    is_straight: bool
-    """The function is one block."""
-    is_alone: bool
-    """No other thread of the host touches memory while the launch runs."""
-
-
 class AtomicOperation(NamedTuple):
     """An atomic operation by the data port's name, its type and operands."""
 
@@ -282,8 +268,7 @@ class MemoryAccess:
         self.out_of_line = OutOfLineAccess(b, bounds)
         self.parts = PartAccess(b, bounds, self.out_of_line)
         scalarised = ScalarisedAccess(b, helpers, traits.instructions)
-        most = checked_lanes(traits.instructions, traits.is_straight)
-        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits.row, most)
+        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits)
         self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
         self.parts.strided = StridedAccess(b, bounds, self.out_of_line, scalarised)
         self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved, traits.is_alone)

@@ -8,6 +8,7 @@ Inactive lanes load at the first active lane's place, which is inside; their sto
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -15,14 +16,25 @@ from visakit.language import types
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import LIKELY, UNLIKELY
 from vsim.engines.llvm.ir.index import WideIndex
-from vsim.engines.llvm.ir.joins import first_of, phi
+from vsim.engines.llvm.ir.joins import Emit, first_of, phi
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.bounds import CheckedBounds
-from vsim.engines.llvm.memory.part import SHORTEST_AFFINE_ROW, LanePart, at_first_active, first_active, masked, rows
+from vsim.engines.llvm.memory.few_lanes import FewLanes
+from vsim.engines.llvm.memory.part import (
+    SHORTEST_AFFINE_ROW,
+    LanePart,
+    at_first_active,
+    first_active,
+    index_of,
+    masked,
+    rows,
+    start_of,
+)
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess, gathered, gathers
 from vsim.engines.llvm.memory.stream_prefetch import PREFETCH_BYTES, Stream, StreamPrefetcher
 from vsim.engines.llvm.memory.tables import Table, picked, table_of
+from vsim.engines.llvm.memory.traits import AccessTraits
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
@@ -73,11 +85,11 @@ class UnprovedAccess:
         out_of_line: OutOfLineAccess,
         scalarised: ScalarisedAccess,
         prefetcher: StreamPrefetcher,
-        row: int,
-        most: int,
+        traits: AccessTraits,
     ) -> None:
         self.b, self.bounds, self.out_of_line, self.scalarised = b, bounds, out_of_line, scalarised
-        self.prefetcher, self.row, self.most = prefetcher, row, most
+        self.prefetcher, self.row, self.strays = prefetcher, traits.row, traits.strays
+        self.most = checked_lanes(traits.instructions, traits.is_straight)
         self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
@@ -174,6 +186,8 @@ class UnprovedAccess:
             found = self.common_buffer(part, offset, vector)
 
             def inside() -> list[Value]:
+                if self.strays:
+                    return lane_by_lane(found)
                 same = b.all(found.offsets == b.broadcast(found.at_first, lanes))
                 return first_of(
                     b, [(same, LIKELY, partial(uniform, found))], partial(lane_by_lane, found), b.new_label("done")
@@ -182,6 +196,8 @@ class UnprovedAccess:
             outside = partial(self.out_of_line.load, part, offset, vector, rare=True)
             return first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
+        if self.strays:
+            return self._unless_few(part, offset, vector, FewLanes.load, scattered)
         follow, found = self._rows(part, offset, vector)
         return first_of(b, [(follow, "", partial(self._load_rows, found))], scattered, b.new_label("done"))
 
@@ -228,12 +244,28 @@ class UnprovedAccess:
 
             return first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
+        def store_few(few: FewLanes) -> list[Value]:
+            few.store(values)
+            return []
+
         def outside() -> list[Value]:
             self.out_of_line.store(part, offset, values, vector, rare=True)
             return []
 
+        if self.strays:
+            self._unless_few(part, offset, vector, store_few, scattered)
+            return
         follow, found = self._rows(part, offset, vector)
         first_of(b, [(follow, "", contiguous)], scattered, b.new_label("done"))
+
+    def _unless_few(
+        self, part: LanePart, offset: Value, vector: Value | None, few: Callable[[FewLanes], list[Value]], many: Emit
+    ) -> list[Value]:
+        """Code for one or two active lanes, and for more."""
+        if vector is None:
+            return many()
+        lanes = FewLanes(self.b, self.bounds, part, offset, vector)
+        return first_of(self.b, [(lanes.are_few(), "", partial(few, lanes))], many, self.b.new_label("done"))
 
     def admits(self, part: LanePart) -> bool:
         """Whether the lanes of one more access are checked inline."""
@@ -330,7 +362,7 @@ class UnprovedAccess:
                 low = at_first_active(b, begins, vector)
             else:
                 low = b.lane(compared if index else own, str(first) if index else "0")
-            start = _start(low, index, offset).with_facts(base_pointer=offset.facts.base_pointer)
+            start = start_of(low, index, offset).with_facts(base_pointer=offset.facts.base_pointer)
             one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
             outside, pointer = self.bounds.span(one, start, length * part.size)
             small = [_is_small(low)] if index else []
@@ -342,24 +374,8 @@ class UnprovedAccess:
         return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests), found
 
 
-def _start(low: Value, index: WideIndex | None, offset: Value) -> Value:
-    """The offset of a lane, from its index or itself."""
-    if index is None:
-        return low
-    assert index.base
-    b, t = low.builder, offset.type
-    return b.cast(low, t) * b.const(index.factor, t) + b.retype(index.base, t)
-
-
 def _is_small(index: Value) -> str:
     """Whether an index is less than 2**30 in size (i1)."""
     b = index.builder
     small = b.retype(index, types.UD) + b.const(1 << 30, types.UD) < b.const(1 << 31, types.UD)
     return small.text
-
-
-def index_of(part: LanePart, offset: Value) -> WideIndex | None:
-    """The index of 32 bits of flat addresses that were computed from a pointer argument."""
-    index = offset.facts.wide_index
-    known = part.space.is_flat and offset.facts.base_pointer and index and index.base
-    return index if known and index and index.narrow.lanes == offset.lanes else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.types import ir_type, overload
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.space import MemorySpace
@@ -157,3 +158,19 @@ def scalar_offset(space: MemorySpace, offset: Value) -> str:
 def byte_steps(b: Builder, data_type: DataType, lanes: int, size: int) -> Value:
     """How far from lane 0 the other lanes of a row are."""
     return b.vector([i * size for i in range(lanes)], data_type)
+
+
+def start_of(low: Value, index: WideIndex | None, offset: Value) -> Value:
+    """The offset of a lane, from its index or itself."""
+    if index is None:
+        return low
+    assert index.base
+    b, t = low.builder, offset.type
+    return b.cast(low, t) * b.const(index.factor, t) + b.retype(index.base, t)
+
+
+def index_of(part: LanePart, offset: Value) -> WideIndex | None:
+    """The index of 32 bits of flat addresses that were computed from a pointer argument."""
+    index = offset.facts.wide_index
+    known = part.space.is_flat and offset.facts.base_pointer and index and index.base
+    return index if known and index and index.narrow.lanes == offset.lanes else None
