@@ -10,6 +10,7 @@ from test_opencl_programs import built, needs_all  # noqa: F401
 
 from visakit import FileError
 from visakit.opencl import library
+from visakit.runtime import settings, texts
 
 
 @needs_all
@@ -53,3 +54,18 @@ def test_a_full_disk_is_an_error_of_the_driver_s_file(tmp_path, monkeypatch):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [file.name for file in tmp_path.iterdir()] == ["made.so"]
+
+
+def test_texts_that_are_not_kept_are_missed_once(tmp_path, monkeypatch, capsys):
+    (tmp_path / "texts").write_text("no folder")
+    monkeypatch.setenv(settings.TEXTS_SETTING, str(tmp_path / "texts"))
+    caches = (settings.kept_texts, texts._folder, texts._say_not_kept)
+    for kept in caches:
+        kept.cache_clear()
+    try:
+        texts.keep_source("program 1", b"kernel void f() {}")
+        texts.keep_source("program 2", b"kernel void g() {}")
+        assert capsys.readouterr().err == f"visakit: texts are not kept in {tmp_path}/texts: Not a directory\n"
+    finally:
+        for kept in caches:
+            kept.cache_clear()
