@@ -1,5 +1,6 @@
 """Laws of the assembler: caches change nothing, text and bytes go round, and the real assembler accepts what ours accepts."""
 
+import contextlib
 import shutil
 import subprocess
 
@@ -13,6 +14,7 @@ import visakit
 from visakit import AssemblyError
 from visakit.binary import read_module, write_module
 from visakit.diagnostics import Collector
+from visakit.language.operands import NULL
 from visakit.language.platforms import find
 from visakit.text.parser import module_parser, parse_module
 from visakit.text.printer import print_module
@@ -145,6 +147,21 @@ def test_where_we_differ_from_the_real_assembler(line, tmp_path):
     assert (assembled(text, "skl")[0] is not None) == ours
     if REAL:
         assert real_accepts(text, tmp_path, "skl") == real
+
+
+@pytest.mark.parametrize("offset", [0, 8, 32])
+def test_no_variable_begins_inside_of_null(offset, tmp_path):
+    """In messages the engines gave such a variable different values."""
+    text = HEAD + f".decl X v_type=G type=ud num_elts=8 alias=<%null, {offset}>\nret (M1, 1)\n"
+    data, diagnostics = assembled(text, "skl")
+    assert (data is not None) == (offset == 0) and [d.code for d in diagnostics] == ["V031"] * bool(offset)
+    if REAL:
+        assert real_accepts(text, tmp_path, "skl") == (offset == 0)
+    module = visakit.read_module(visakit.assemble(text.replace(f"%null, {offset}", "%r0, 0")))
+    variable = next(v for v in module.kernels[0].variables if v.name == "X")
+    variable.alias = (NULL.var, offset) if offset else None
+    with pytest.raises(visakit.FormatError, match="of %null") if offset else contextlib.nullcontext():
+        visakit.validate(module)
 
 
 def test_an_error_is_raised_without_a_collector():

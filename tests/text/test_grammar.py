@@ -15,7 +15,15 @@ from visakit.text import tables
 from visakit.text.comments import without_comments
 from visakit.text.problem import Problem
 from visakit.text.reader import PLACED, LineReader, line_reader
-from visakit.text.syntax import IndirectNode, InstructionStatement, NumberNode, Placed, RegionNode, VectorNode
+from visakit.text.syntax import (
+    AliasNode,
+    IndirectNode,
+    InstructionStatement,
+    NumberNode,
+    Placed,
+    RegionNode,
+    VectorNode,
+)
 from visakit.text.transformer import SyntaxTransformer
 
 GOLDEN = sorted((DATA / "golden").glob("*.visaasm"))
@@ -149,6 +157,29 @@ def test_expected_tokens_are_named(line, column, expected):
     with pytest.raises(Problem) as caught:
         line_reader().statements(line)
     assert caught.value.at.column == column and expected in caught.value.hint, caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["M1", "M8", "NoMask", "V1"])
+@pytest.mark.parametrize("written", ["<{}, 8>", "< {} , 8>", "<{},0x8>"])
+def test_a_variable_with_the_name_of_a_mask_has_aliases(name, written):
+    declaration = statement_of(".decl X v_type=G type=ud num_elts=8 alias=" + written.format(name))
+    assert declaration.settings["alias"].node.value == AliasNode(name, 8)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("mov (M1, 8) Vé(0,0)<1> 1:d", "'é' is not allowed here"),
+        ("mov (M1, 8) V(0,0)<1> ١:d", "'١' is not a number"),
+        ("mov\u00a0(M1, 8) V(0,0)<1> 1:d", "U\\+00A0 is not allowed here"),
+        ("mov (M1,\u20038) V(0,0)<1> 1:d", "U\\+2003 is not allowed here"),
+        ("mov (M1, 8)\v V(0,0)<1> 1:d", "U\\+000B is not allowed here"),
+    ],
+)
+def test_names_numbers_and_blanks_are_ascii(line, message):
+    with pytest.raises(Problem, match=message):
+        line_reader().statements(line)
+    assert line_reader().statements("ret (M1, 1) // é \u00a0")
 
 
 def test_a_hexadecimal_float_begins_with_0():

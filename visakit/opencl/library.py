@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from visakit import cache
 from visakit.diagnostics import Diagnostic, FileError
+from visakit.files import make_directory, write_bytes
 from visakit.levelzero import interface as levelzero
 from visakit.long_work import long_work
 from visakit.opencl.interface import IN_C, entry_points, served_points
@@ -239,7 +240,7 @@ def build(path: Path) -> None:
     """Build the library.
 
     Raises:
-        FileError: a requirement is missing, or the C compiler fails.
+        FileError: a requirement is missing, the C compiler fails, or the library cannot be written.
     """
     try:
         from cffi import FFI
@@ -264,10 +265,8 @@ def build(path: Path) -> None:
     ffi.embedding_init_code(_INIT.format(folders=site_folders(), module=MODULE))
     with tempfile.TemporaryDirectory(prefix="visakit-") as place:
         made = _compile(ffi, place)
-        temporary = path.with_name(f".{os.urandom(8).hex()}.so")
-        temporary.write_bytes(made.read_bytes())
-        temporary.chmod(0o700)
-        temporary.replace(path)
+        write_bytes(str(path), made.read_bytes())
+        path.chmod(0o700)
 
 
 def _places(shared: Path) -> dict[str, str]:
@@ -316,12 +315,10 @@ def install_library(folder: str, name: str) -> Path:
     Raises:
         FileError: it cannot be built or written.
     """
-    from visakit.files import make_directory, write_file
-
     made = library_path()
     make_directory(folder)
     target = Path(folder).resolve() / name
-    write_file(str(target), lambda stream: stream.write(made.read_bytes()))
+    write_bytes(str(target), made.read_bytes())
     return target
 
 
@@ -331,11 +328,9 @@ def install(folder: str) -> Path:
     Raises:
         FileError: it cannot be built or written.
     """
-    from visakit.files import write_file
-
     target = install_library(folder, "libvisakit-opencl.so")
     icd = Path(folder) / ICD_FILE
-    write_file(str(icd), lambda stream: stream.write(os.fsencode(f"{target}\n")))
+    write_bytes(str(icd), os.fsencode(f"{target}\n"))
     return icd
 
 
@@ -353,7 +348,5 @@ def icd_folder() -> str:
     icd = folder / ICD_FILE
     contents = os.fsencode(f"{path}\n")
     if not icd.exists() or icd.read_bytes() != contents:
-        temporary = folder / f".{os.urandom(8).hex()}"
-        temporary.write_bytes(contents)
-        temporary.replace(icd)
+        write_bytes(str(icd), contents)
     return str(folder)

@@ -31,6 +31,7 @@ from visakit.isa import InstructionDesc
 from visakit.isa.enums import MATRIX_OFFSETS
 from visakit.language.operands import (
     EXEC_SIZES,
+    NULL,
     SURFACE,
     Address,
     Execution,
@@ -299,6 +300,8 @@ def aliases(function: Function) -> Iterator[Violation]:
         if index < 0 or offset < 0 or not exists(function, VARIABLE, index):
             yield Violation("C004", f"variable '{v.name}' is an alias of something that does not exist")
             return
+        if index == NULL.var:
+            yield Violation("C004", f"variable '{v.name}' begins at byte {offset} of %null, which has none")
         try:
             root, start = function.alias_root(number)
         except AliasCircle:

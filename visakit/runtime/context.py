@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import sys
 import weakref
 from collections.abc import Sequence
 
@@ -12,7 +10,7 @@ from visakit.diagnostics import Diagnostic, render
 from visakit.runtime import cl, host
 from visakit.runtime.allocation import Shared, free_all
 from visakit.runtime.device import Device
-from visakit.runtime.errors import require
+from visakit.runtime.errors import require, say
 from visakit.runtime.objects import ApiObject
 from visakit.runtime.order import Order
 from visakit.runtime.settings import watches_races
@@ -86,10 +84,3 @@ class Context(ApiObject):
         function, user_data = self.notify
         if function:
             host.call(function, "ppsp", message.encode("utf-8", "surrogateescape") + b"\0", None, 0, user_data or None)
-
-
-def say(message: str) -> None:
-    """Write to standard error, which not every program has, or can be written to."""
-    with contextlib.suppress(OSError, ValueError):
-        if sys.stderr is not None:
-            print(message, file=sys.stderr, flush=True)

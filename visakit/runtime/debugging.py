@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from visakit.diagnostics import counted, did_you_mean
 from visakit.forks import free_in_child
 from visakit.runtime import host
-from visakit.runtime.context import say
+from visakit.runtime.errors import say
 from visakit.runtime.settings import checks, debug_request, engine, schedule
 
 if TYPE_CHECKING:

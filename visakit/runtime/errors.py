@@ -1,8 +1,10 @@
-"""How a call is refused."""
+"""How a call is refused, and how a user learns of it."""
 
 from __future__ import annotations
 
 import _thread
+import contextlib
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,3 +67,10 @@ def interrupted(interrupt: BaseException) -> None:
 def first_message(error: VisaError) -> str:
     """The first line of an error, without its place."""
     return error.diagnostics[0].message
+
+
+def say(message: str) -> None:
+    """Write to standard error, which not every program has, or can be written to."""
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print(message, file=sys.stderr, flush=True)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from visakit.diagnostics import Label, SimulationError, Span, VisaError
 from visakit.objects.yaml_lines import Tree
 from visakit.runtime import cl, debugging, ending, host, profiling, svm
-from visakit.runtime.context import say
 from visakit.runtime.device import Device
-from visakit.runtime.errors import CallError, first_message, require
+from visakit.runtime.errors import CallError, first_message, require, say
 from visakit.runtime.images import Image, Sampler
 from visakit.runtime.memory import Buffer, Memory
 from visakit.runtime.objects import ApiObject

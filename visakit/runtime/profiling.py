@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from visakit.diagnostics import VisaError, counted
 from visakit.files import make_directory, write_text
 from visakit.forks import free_in_child
-from visakit.runtime.context import say
-from visakit.runtime.errors import first_message
+from visakit.runtime.errors import first_message, say
 from visakit.runtime.settings import profile_folder, profiles_detail
 
 if TYPE_CHECKING:

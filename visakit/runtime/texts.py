@@ -20,6 +20,7 @@ from zlib import crc32
 from visakit.diagnostics import Diagnostic, Span, VisaError
 from visakit.file_kinds import source_language
 from visakit.files import make_directory, write_bytes
+from visakit.runtime.errors import first_message, say
 from visakit.runtime.settings import kept_texts
 
 _NO_NAME, _LONGEST = re.compile(r"[^\w.-]+"), 100
@@ -119,10 +120,18 @@ def _written(file: str, data: bytes) -> str | None:
         path = os.path.join(_folder(), file)
         if _WRITTEN.get(path) != hash(data):
             write_bytes(path, data)
-    except (VisaError, OSError):
+    except (VisaError, OSError) as error:
+        if kept_texts():
+            _say_not_kept(first_message(error) if isinstance(error, VisaError) else f"{error.strerror}")
         return None
     _WRITTEN[path] = hash(data)
     return path
+
+
+@cache
+def _say_not_kept(reason: str) -> None:
+    """Say, once, that texts which the user asked for are missing."""
+    say(f"visakit: texts are not kept in {kept_texts()}: {reason}")
 
 
 @cache

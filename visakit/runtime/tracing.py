@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from visakit.runtime import cl
-from visakit.runtime.context import say
-from visakit.runtime.errors import interrupted
+from visakit.runtime.errors import interrupted, say
 from visakit.runtime.interface import EntryPoint
 from visakit.runtime.settings import TRACE_SETTING
 

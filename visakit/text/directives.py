@@ -10,6 +10,7 @@ from visakit.diagnostics import Label, did_you_mean
 from visakit.isa.elsewhere import TYPES_ELSEWHERE
 from visakit.language import types
 from visakit.language.attributes import KERNEL_ATTRIBUTES, VARIABLE_ATTRIBUTES, AttributeForm
+from visakit.language.operands import NULL
 from visakit.language.platforms import SMALLEST_GRF_SIZE
 from visakit.language.program import (
     FIRST_PREDICATE,
@@ -224,6 +225,8 @@ def _alias(parser: FunctionParser, source: Source, at: Placed, name: str, size: 
     except Problem as problem:
         problem.at = at
         raise
+    if index == NULL.var and offset:  # With offset 0 a module says that a variable is no alias.
+        raise Problem("V031", f"'{name}' begins at byte {offset} of %null, which has none", at=at)
     room = parser.binder.size_of(node.name) or 0
     if offset >= room:
         message = f"'{name}' begins at byte {offset} of '{node.name}', which has {room} bytes"

@@ -131,7 +131,7 @@ class Grammar(Generic[Node]):
     def _patterns(self) -> _Patterns:
         kept = self._kept.scanner
         pieces = "".join(f"(?:{piece})()|" for _, piece in self.pieces)
-        token, piece = (re.compile(f"(?:{first}{kept.token}){kept.skipped}") for first in ("", pieces))
+        token, piece = (re.compile(f"(?a:{first}{kept.token}){kept.skipped}") for first in ("", pieces))
         return _Patterns(re.compile(kept.skipped), token, piece, ["", *kept.names], [{}, *kept.exact])
 
     def keep(self) -> None:

@@ -111,6 +111,8 @@ def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) ->
         return Problem("V001", "this string does not end", 'close it with "', at)
     if not error.text:
         message = "the line ends too early"
+    elif not error.text[0].isprintable():
+        message = f"U+{ord(error.text[0]):04X} is not allowed here"
     elif not re.match(r"[\w.]", error.text):
         message = "this cannot be read"
     else:

@@ -22,7 +22,7 @@ FOLDER = resource("grammar")
 CACHE = "grammar"
 """Folder of the cache directory."""
 UNREADABLE = "_UNREADABLE"
-FORMAT = 4
+FORMAT = 5
 """Of the files of scanners and derivations; another one is not read."""
 MAXIMUM_KEPT = 4000
 """Derivations in a file: so many that compilers' texts are read without Lark."""
@@ -60,6 +60,7 @@ def load(name: str, start: str) -> Lark:
         start=start,
         maybe_placeholders=True,
         propagate_positions=True,
+        g_regex_flags=re.ASCII,
     )
     tables = io.BytesIO()
     parser.save(tables)
@@ -106,7 +107,7 @@ def scanner(parser: Lark) -> Scanner:
     leads = re.compile("|".join(_lead(p.pattern.value) for p in patterns))
     first = [text for text in signs if not leads.match(text)]
     groups = [_alternatives(first), *(p.pattern.to_regexp() for p in patterns)]
-    groups += [_alternatives([text for text in signs if text not in first]), r"\S"]
+    groups += [_alternatives([text for text in signs if text not in first]), r"(?s:.)"]
     # Groups are at the ends of alternatives: re skips an alternative that begins with another character.
     token = "|".join(f"(?:{group})()" for group in groups)
     skipped = _skipped([parser.get_terminal(name).pattern.to_regexp() for name in parser.lexer_conf.ignore])
