@@ -161,11 +161,17 @@ def test_counters_are_of_each_thread(loop):
     assert counted_alike(lambda **options: given.launch("k", rounds.size, rounds.size, args, **options))
 
 
+def plain_text(loop, threads, monkeypatch):
+    """The code of one thread at a time, for a processor with fused products; others have more lines for sines."""
+    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
+    monkeypatch.setattr("vsim.engines.llvm.ir.rounded.fuses", lambda: True)
+    return translate(dispatch_of(loop, threads), full=True).text
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_several_threads_are_compiled(loop, monkeypatch):
     """At once, for each of these loops: two, and four where processors have registers for what these hold."""
-    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
-    plain = translate(dispatch_of(loop, 2), full=True).text
+    plain = plain_text(loop, 2, monkeypatch)
     assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(plain, 512, 2, 50)
     most = 2 if loop == "a table" else 4  # of which two do enough between the steps of their chains
     assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in unroll_and_jam.unroll_and_jam(plain, 512, 4, 50)
@@ -178,8 +184,7 @@ def test_several_threads_are_compiled(loop, monkeypatch):
 
 def test_threads_test_together_for_what_is_rare(monkeypatch):
     """Sines of large arguments: one branch leads around the code of all threads, behind what all of them compute."""
-    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
-    plain = translate(dispatch_of("sines of large arguments", 4), full=True).text
+    plain = plain_text("sines of large arguments", 4, monkeypatch)
     text = unroll_and_jam.unroll_and_jam(plain, 512, 4, 50)
     in_front = text[: text.index(", label %rare.")]
     assert all(f".t{thread} = fptrunc <16 x double>" in in_front for thread in range(4))
