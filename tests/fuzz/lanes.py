@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fuzz.guarded import guard_workers
-from fuzz.launches import Execution, Json, execute, packed
+from fuzz.launches import PLAIN, Execution, Json, execute, packed
 from fuzz.loops import CPUS
 from fuzz.sources import TYPES, missing
 from fuzz.target import Target
@@ -200,6 +200,7 @@ def make(seed: int) -> bytes:
     shapes = r.sample(shapes, 2)
     first, *more = (kernel.launch(r.choice(shapes), r.choice((1, 2, 3))) for _ in range(LAUNCHES))
     fixed = {"kernel": "k", "source": True, "cpu": r.choice(CPUS), "at_end": r.random() < 0.8}
+    fixed["options"] = r.choice(("", "", "", PLAIN))
     return Execution(text, r.choice(PLATFORMS), more=more, **fixed, **first).to_bytes()  # type: ignore[arg-type]
 
 
