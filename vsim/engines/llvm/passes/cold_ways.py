@@ -77,7 +77,7 @@ class _ColdWays:
         needed = self._needed()
         for name, block in self.blocks.items():
             is_entry = name not in self.hot and len(block.before) == 1 and block.before[0] in inside
-            if is_entry and not block.phis:
+            if is_entry:
                 copies = _Copies(
                     self.code, name, {value for value, home in self.home.items() if home in inside}, needed
                 )
@@ -110,7 +110,7 @@ class _ColdWays:
         while worklist:
             name = worklist.pop()
             block = self.blocks.get(name)
-            if block and name not in self.hot | found and (name == entry or found.issuperset(block.before)):
+            if block and name not in found and (name == entry or found.issuperset(block.before)):
                 found.add(name)
                 worklist += block.successors
         return found
