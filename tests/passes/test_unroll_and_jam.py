@@ -1,5 +1,7 @@
 """Loops that wait for their own results: several threads of a group run at once as long as they go the same way."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from support.programs import build_text
 from support.strategies import ENGINES, effort
 
 from visakit import SimulationError
+from vsim.engines.llvm.ir.emitter import LIKELY, UNLIKELY
 from vsim.engines.llvm.passes import unroll_and_jam
 from vsim.engines.llvm.passes.blocks import blocks_of, innermost_loops, postdominators, reaching
 from vsim.engines.llvm.passes.lines import Line, bits_of, bytes_of, read_end, result_type
@@ -188,6 +191,40 @@ def test_threads_test_together_for_what_is_rare(monkeypatch):
     text = unroll_and_jam.unroll_and_jam(plain, 512, 4, 50)
     in_front = text[: text.index(", label %rare.")]
     assert all(f".t{thread} = fptrunc <16 x double>" in in_front for thread in range(4))
+
+
+MOVED = "  %moved = fneg <16 x float> {value}\n  br label %{behind}"
+WAYS = {
+    "computes": "{branch}label %rare.way, label %around{weights}\naround:\n" + MOVED,
+    "leads on": "{branch}label %rare.way, label %first{weights}\nfirst:\n  br label %around\naround:\n" + MOVED,
+    "in the other sense": "  %not = xor i1 {condition}, true\n  br i1 %not, label %around, label %rare.way" + LIKELY
+    + "\naround:\n  %moved = bitcast <16 x float> {value} to <16 x float>\n  br label %{behind}",
+    "straight": "  %not = xor i1 {condition}, true\n  br i1 %not, label %{behind}, label %rare.way" + LIKELY,
+}  # fmt: skip
+"""Ways around the code for large arguments that are no empty block behind an unlikely branch."""
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_threads_go_around_what_is_rare_by_an_empty_block_alone(kind, monkeypatch):
+    """Otherwise each thread tests for itself."""
+    plain = plain_text("sines of large arguments", 4, monkeypatch)
+    form = rf"(  br i1 (%\w+), )label %([\w.]+), label %([\w.]+){re.escape(UNLIKELY)}\n\3:\n  (%\w+) = call <16 x float> @rare_"
+    found = re.search(form, plain)
+    branch, condition, rare, behind = found[1], found[2], found[3], found[4]
+    arm = re.search(rf"{re.escape(behind)}:\n.*, \[ (%\w+), %([\w.]+) \]\n", plain)
+    way = WAYS[kind].format(branch=branch, condition=condition, value=arm[1], behind=behind, weights=UNLIKELY)
+    text = (
+        plain[: found.start()]
+        + way.replace("rare.way", rare)
+        + plain[found.start() :][plain[found.start() :].index("\n") :]
+    )
+    if kind != "straight":
+        text = text.replace(arm[0], arm[0].replace(f"[ {arm[1]}, %{arm[2]} ]", "[ %moved, %around ]"))
+    jammed = unroll_and_jam.unroll_and_jam(text, 512, 4, 50)
+    assert (
+        jammed.count(", label %rare.") == unroll_and_jam.unroll_and_jam(plain, 512, 4, 50).count(", label %rare.") - 1
+    )
+    assert "%t.step = select i1 %t.all, i64 4" in jammed
 
 
 def test_threads_of_a_group():
