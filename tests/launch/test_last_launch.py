@@ -61,6 +61,14 @@ def image():
     return ImageArgument(np.zeros((2, 4, 4), "f4"), "rgba_f32")
 
 
+def test_what_kernels_print_each_time(repeated):
+    program, y = vsim.load(DATA / "zebins" / "xelp.bin"), np.zeros(16, "i4")
+    for _ in range(3):
+        y[:] = np.arange(16) % 8
+        result = program.launch("steps", 16, 16, [y, 64], engine="llvm", threads=1, show_printf=False)
+        assert result.printf == "item 2 of 16: 6\n"
+
+
 CHANGES = {
     "shape of an image": (image, lambda x: setattr(x.array, "shape", (4, 2, 4))),
     "elements of an image": (image, lambda x: setattr(x.array, "dtype", "i4")),
