@@ -7,6 +7,7 @@ Each work-item writes to its own places, and reads what no other one writes, so 
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import re
@@ -15,12 +16,14 @@ from collections.abc import Callable
 import numpy as np
 
 from fuzz.guarded import guard_workers
-from fuzz.launches import Execution, Json, execute, packed
+from fuzz.launches import PLAIN, Execution, Json, execute, packed
 from fuzz.loops import CPUS
 from fuzz.sources import TYPES, missing
 from fuzz.target import Target
+from visakit.compiler.devices import known_devices
+from visakit.language.platforms import find
 
-PLATFORMS = ("tgllp", "tgllp", "skl", "icllp", "dg2", "dg2", "bmg", "bmg", "bmg")
+PLATFORMS = ("tgllp", "tgllp", "skl", "icllp", "dg2", "dg2", "pvc", "bmg", "bmg", "bmg")
 NUMBERS, ROWS, OWN, TABLE = 1024, 257, 64, 300
 """Elements: of the data, of the starts of rows, of each work-item's part of an output, of a table."""
 LAUNCHES = 4
@@ -192,6 +195,13 @@ class Kernel:
                 "host_threads": r.choice((1, 1, 2))}  # fmt: skip
 
 
+@functools.cache
+def platforms(simd: int) -> list[str]:
+    """Those that the installed compiler has, with threads of so many lanes."""
+    known = {found.name for device in known_devices() if (found := find(device))}
+    return [name for name in PLATFORMS if name in known and (simd > 8 or find(name).grf_size == 32)]
+
+
 def make(seed: int) -> bytes:
     """The input of a seed."""
     kernel = Kernel(seed)
@@ -200,7 +210,8 @@ def make(seed: int) -> bytes:
     shapes = r.sample(shapes, 2)
     first, *more = (kernel.launch(r.choice(shapes), r.choice((1, 2, 3))) for _ in range(LAUNCHES))
     fixed = {"kernel": "k", "source": True, "cpu": r.choice(CPUS), "at_end": r.random() < 0.8}
-    return Execution(text, r.choice(PLATFORMS), more=more, **fixed, **first).to_bytes()  # type: ignore[arg-type]
+    fixed["options"] = r.choice(("", "", "", PLAIN))
+    return Execution(text, r.choice(platforms(n)), more=more, **fixed, **first).to_bytes()  # type: ignore[arg-type]
 
 
 TARGETS = [

@@ -228,7 +228,8 @@ class Parts:
         by = r.choice((f"{r.choice(names)}[l]<1;1,0>", f"{scalar}[{r.randrange(8)}]<0;1,0>"))
         head = f"{self.guard()}{r.choice(('div', 'mod'))} {{m}} {r.choice(self.dwords)}[l]<1>"
         lines = self.all(f"{head} {r.choice(names)}[l]<1;1,0> {by}")
-        return lines[: r.choice((1, 4))]
+        qwords = self.all(f"{self.guard()}div {{m}} Q0[l]<1> Q0[l]<1;1,0> Q1[l]<1;1,0>", widest=8)
+        return r.choices((lines, qwords), (8, 1))[0][: r.choice((1, 4))]
 
     def chains(self) -> list[str]:
         """Long chains one behind the other, perhaps with accesses in between."""
@@ -303,14 +304,46 @@ class Parts:
         for n in r.sample(COUNTERS, 2):
             first = r.choice(("0:ud", "0:ud", "5:ud", "40:ud", "LANE[l]<1;1,0>", self.source()))
             lines += self.all(f"mov {{m}} {n}[l]<1> {first}")
-        lines.append(f"{again}:")
+        inside = [f"{again}:"]
         for _ in range(r.randrange(1, 4)):
-            lines += r.choice((by_counter, by_counter, self.count, lambda: self.body(depth, 1)))()
+            inside += r.choice((by_counter, by_counter, self.count, lambda: self.body(depth, 1)))()
         if r.random() < 0.4:
-            lines += [*self.all("cmp.lt {m} P5 A1[l]<1;1,0> S[7]<0;1,0>"), f"(P5) goto (M1, {self.simd}) {behind}"]
-        lines += self.count()
-        lines += self.all(f"cmp.gt {{m}} P6 {left}<1;1,0> 0:ud", f"add {{m}} {left}<1> {left}<1;1,0> -1:w")
-        return [*lines, f"(P6) goto (M1, {self.simd}) {again}", f"{behind}:"]
+            inside += [*self.all("cmp.lt {m} P5 A1[l]<1;1,0> S[7]<0;1,0>"), f"(P5) goto (M1, {self.simd}) {behind}"]
+        inside += self.count()
+        if r.random() < 0.4:
+            lines, inside = self.with_further_way(lines, inside, left, behind)
+        return [
+            *lines,
+            *inside,
+            *self.next_round(left, again),
+            f"{behind}:",
+            *(by_counter() if r.random() < 0.2 else []),
+        ]
+
+    def next_round(self, left: str, label: str, some: str = "") -> list[str]:
+        """Lanes that have rounds left go to a label; perhaps some of them alone, and the others on."""
+        lines = self.all(f"cmp.gt {{m}} P6 {left}<1;1,0> 0:ud")
+        lines += [f"and (M1, {self.simd}) P6 P6 {some}"] if some else []
+        guard = "(P6) " if some else self.random.choice(("", "", "(P6) "))
+        lines += self.all(f"{guard}add {{m}} {left}<1> {left}<1;1,0> -1:w")
+        return [*lines, f"(P6) goto (M1, {self.simd}) {label}"]
+
+    def with_further_way(
+        self, front: list[str], inside: list[str], left: str, behind: str
+    ) -> tuple[list[str], list[str]]:
+        """The lines in front of a loop, and those in it, with another way into it, back, or out of it by way of accesses."""
+        r, label, over, some = self.random, self.label(), self.label(), self.random.choice(PREDICATES)
+        kind = r.choice(("in", "back", "front", "out"))
+        if kind == "in":
+            return [*front, f"({some}) goto (M1, {self.simd}) {label}"], [*inside, f"{label}:", *self.count()]
+        if kind == "out":
+            ways = f"({some}) goto (M1, {self.simd}) {label}", f"goto (M1, {self.simd}) {over}", f"{label}:"
+            own = [ways[0], *self.count(), *ways[1:], *self.access(COUNTERS), f"goto (M1, {self.simd}) {behind}"]
+            return front, [*inside, *own, f"{over}:"]
+        again = inside[0].rstrip(":") if kind == "back" else label
+        start = len(front) if kind == "back" else r.randrange(len(front) // 2, len(front) + 1)
+        front = front if kind == "back" else [*front[:start], f"{label}:", *front[start:]]
+        return front, [*inside, *self.next_round(left, again, some), *self.count()]
 
     def body(self, depth: int, count: int) -> list[str]:
         """Statements, many of which are of the text's theme."""
@@ -361,7 +394,7 @@ class Parts:
             body = self.body(1, r.randrange(1, 4))
             self.subroutines.append([f"ROUTINE{n}:", *body, f"ret (M1, {self.simd})"])
         self.first_left = 0
-        main = self.body(2, r.randrange(2, 7)) + (self.chains() if r.random() < 0.1 else [])
+        main = self.body(2, r.randrange(2, 7)) + (self.chains() if r.random() < 0.2 else [])
         lanes = ["mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv"]
         for n in range(8, self.simd, 8):
             lanes.append(self.line(f"add {{m}} LANE[l]<1> LANE[0]<1;1,0> {n}:uw", n, 8, "_NM"))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fuzz.guarded import guard_workers
-from fuzz.launches import Execution, Json, execute, packed
+from fuzz.launches import PLAIN, Execution, Json, execute, packed
 from fuzz.loops import CPUS, MEMORY_BYTES, SCHEDULES
 from fuzz.target import Target
 from visakit.compiler.ocloc import compiler_driver
@@ -219,6 +219,7 @@ def make(seed: int) -> bytes:
         "lenient": r.random() < 0.2,
         "cpu": r.choice(CPUS),
         "at_end": r.random() < 0.8,
+        "options": r.choice(("", "", "", PLAIN)),
     }
     return Execution(kernel.text(), r.choice(PLATFORMS), more=more, **fixed, **first).to_bytes()  # type: ignore[arg-type]
 

@@ -6,6 +6,8 @@ from support.programs import DATA, build, build_text, kernel_head
 
 import vsim
 from vsim.engines.llvm.engine import Engine
+from vsim.launch import last_launch
+from vsim.launch.launch import ImageArgument, SamplerArgument
 from vsim.program import Program
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
@@ -53,6 +55,46 @@ def test_new_contents_of_read_only_images_are_read(repeated):
         source.flags.writeable = False
         program.launch("invert", (2, 2), (2, 1), [source, target], engine="llvm", threads=1)
         vsim.expect(target, 1 - source)
+
+
+def image():
+    return ImageArgument(np.zeros((2, 4, 4), "f4"), "rgba_f32")
+
+
+def test_what_kernels_print_each_time(repeated):
+    program, y = vsim.load(DATA / "zebins" / "xelp.bin"), np.zeros(16, "i4")
+    for _ in range(3):
+        y[:] = np.arange(16) % 8
+        result = program.launch("steps", 16, 16, [y, 64], engine="llvm", threads=1, show_printf=False)
+        assert result.printf == "item 2 of 16: 6\n"
+
+
+CHANGES = {
+    "shape of an image": (image, lambda x: setattr(x.array, "shape", (4, 2, 4))),
+    "elements of an image": (image, lambda x: setattr(x.array, "dtype", "i4")),
+    "format": (image, lambda x: setattr(x, "format", "rgba_u32")),
+    "layers": (image, lambda x: setattr(x, "layered", True)),
+    "writing to an image": (image, lambda x: x.array.setflags(write=False)),
+    "shape of a bare image": (lambda: image().array, lambda x: setattr(x, "shape", (4, 2, 4))),
+    "elements of a bare image": (lambda: image().array, lambda x: setattr(x, "dtype", "i4")),
+    "writing": (lambda: np.zeros(4), lambda x: x.setflags(write=False)),
+    "sampler": (lambda: SamplerArgument(addressing="repeat"), lambda x: setattr(x, "addressing", "mirror")),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_arguments_that_change_in_place_are_others(kind):
+    make, change = CHANGES[kind]
+    argument = make()
+    known = last_launch._known_by(argument, "image" in kind or kind in ("format", "layers"))
+    assert last_launch._same(argument, known)
+    change(argument)
+    assert not last_launch._same(argument, known)
+
+
+def test_zeros_of_both_signs_are_other_numbers():
+    assert last_launch._same(0.0, 0.0)
+    assert not last_launch._same(0.0, -0.0)
 
 
 COUNT = (

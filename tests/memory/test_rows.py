@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 from support.probe import Probe, same_on_both_engines
 from support.strategies import CHECKED, RUNNING
 
-from visakit.language.types import UW
+from visakit.language.types import UD, UQ, UW
 from vsim.engines.llvm.host import native
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.memory.part import at_first_active
 
 WORD = 0xFFFFFFFF
 EDGES = st.integers(0, 40) | st.integers(WORD - 40, WORD) | st.integers((1 << 31) - 20, (1 << 31) + 20)
@@ -239,3 +240,15 @@ def test_a_block_is_not_asked_again_whether_a_lane_runs(message, monkeypatch):
         probe.lines += [f"{predicate}{message}.4 (M1, 16) T8 0:ud PLACE.0 DATA.0"]
         same_on_both_engines(probe)
     assert ["active" in text for text in texts] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("lanes", "size", "found"), [(16, 4, True), (8, 8, True), (32, 4, False), (16, 8, False), (2, 4, False)]
+)
+def test_the_first_active_lane_is_moved_to_the_front_of_one_vector(lanes, size, found, monkeypatch):
+    """Two vectors, and processors without the instruction, go through memory."""
+    for has in (True, False):
+        monkeypatch.setattr("vsim.engines.llvm.memory.part.has_feature", lambda name, has=has: has)
+        b = Builder({})
+        at_first_active(b, Value(b, UQ if size == 8 else UD, lanes, "%x"), Value(b, MASK, lanes, "%mask"))
+        assert ("compress" in "\n".join(b.lines)) is (found and has)

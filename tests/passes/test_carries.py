@@ -5,13 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe
+from support.programs import build_text
 from support.strategies import CHECKED, ENGINES, RUNNING
 from test_regions import ir_of
+
+from vsim.program import Program
 
 DWORDS = st.lists(
     st.sampled_from([0, 1, 5, (1 << 31) - 1, 1 << 31, (1 << 32) - 4, (1 << 32) - 1]), min_size=LANES, max_size=LANES
 )
 QWORD = ["mov (M1, 16) D(0,0)<2> LOW(0,0)<1;1,0>", "mov (M1, 16) D(0,1)<2> HIGH(0,0)<1;1,0>"]
+FIRST = "addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>"
 SUMS = {
     "a scalar": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,3)<0;1,0>",
                  "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> YH(0,3)<0;1,0>"],
@@ -40,6 +44,18 @@ SUMS = {
                                       "cmp.lt (M1, 16) P1 SLOW(0,0)<1;1,0> SX(0,0)<1;1,0>",
                                       "(P1) sel (M1, 16) C(0,0)<1> 0x1:ud 0x0:ud",
                                       "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
+    "a comparison with another dword": [FIRST, "subb (M1, 16) L(0,0)<1> C(0,0)<1> LOW(0,0)<1;1,0> YH(0,0)<1;1,0>",
+                                        "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
+    "a comparison of a high dword": [FIRST, "add (M1, 16) H(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>",
+                                     "subb (M1, 16) L(0,0)<1> C(0,0)<1> H(0,0)<1;1,0> X(0,0)<1;1,0>",
+                                     "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
+    "two high dwords": [FIRST, "add (M1, 16) LOW(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>",
+                        "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> YH(0,0)<1;1,0>"],
+    "two low dwords": [FIRST, "mov (M1, 16) HIGH(0,0)<1> LOW(0,0)<1;1,0>"],
+    "signs of another dword": ["asr (M1, 16) XH(0,0)<1> SY(0,0)<1;1,0> 0x1f:ud", FIRST.replace("Y(0,0)<1", "Y(0,3)<0"),
+                               "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
+    "an index with its highest bit": ["shr (M1, 16) XH(0,0)<1> X(0,0)<1;1,0> 0x1f:ud", FIRST,
+                                      "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
 }  # fmt: skip
 
 
@@ -49,7 +65,7 @@ def probe_of(lines, running=None, **variables):
     probe.fill(Q=("uq", [77] * LANES))
     probe.predicate("P1", 0)
     probe.declarations += [".decl D v_type=G type=ud num_elts=32 alias=<Q, 0>"]
-    probe.declarations += [f".decl S{name} v_type=G type=d num_elts=16 alias=<{name}, 0>" for name in ("LOW", "X")]
+    probe.declarations += [f".decl S{name} v_type=G type=d num_elts=16 alias=<{name}, 0>" for name in ("LOW", "X", "Y")]
     probe.lines += [*lines, *QWORD, "add (M1, 16) Q(0,0)<1> Q(0,0)<1;1,0> 0x1:q"]
     return probe
 
@@ -65,6 +81,60 @@ def test_qwords_equal_their_dwords(name, x, xh, y, yh, running):
         wanted = [int(q) + 1 & (1 << 64) - 1 if running >> lane & 1 else 77 for lane, q in enumerate(dwords)]
         assert run["Q"][:LANES].tolist() == wanted
     assert all((found[ENGINES[0]][v] == found[ENGINES[1]][v]).all() for v in ("LOW", "HIGH", "Q"))
+
+
+IDS = """.version 4.1
+.kernel "k"
+.decl IDS v_type=G type=uw num_elts=32 align=GRF
+.decl OUT v_type=G type=uq num_elts=1
+.decl OUT_D v_type=G type=ud num_elts=2 alias=<OUT, 0>
+.decl V v_type=G type=ud num_elts=16 align=GRF
+.decl LOW v_type=G type=ud num_elts=16 align=GRF
+.decl HIGH v_type=G type=ud num_elts=16 align=GRF
+.decl C v_type=G type=ud num_elts=16 align=GRF
+.decl Q v_type=G type=uq num_elts=16 align=GRF
+.decl D v_type=G type=ud num_elts=32 alias=<Q, 0>
+.input IDS offset=32 size=64
+.input OUT offset=128 size=8
+.kernel_attr SimdSize=16
+mov (M1, 16) V(0,0)<1> IDS({row},0)<1;1,0>
+shl (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 2:ud
+addc (M1, 16) LOW(0,0)<1> C(0,0)<1> V(0,0)<1;1,0> OUT_D(0,0)<0;1,0>
+add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> OUT_D(0,1)<0;1,0>
+mov (M1, 16) D(0,0)<2> LOW(0,0)<1;1,0>
+mov (M1, 16) D(0,1)<2> HIGH(0,0)<1;1,0>
+svm_scatter.4.1 (M1, 16) Q.0 V.0
+ret (M1, 1)
+"""
+INFO = """version: '1.20'
+kernels:
+  - name: k
+    execution_env: {simd_size: 16, grf_count: 128}
+    payload_arguments:
+      - {arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global}
+    per_thread_payload_arguments:
+      - {arg_type: local_id, offset: 0, size: 96}
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", [(16, 1), (8, 2)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lanes_at_known_distances(axis, size, engine):
+    """Local ids: lanes differ along a row, or from row to row."""
+    found = np.full(16, 99, "u4")
+    Program(build_text(IDS.format(row=axis), info=INFO)).launch("k", size, size, [found], engine=engine)
+    assert found.tolist() == [4 * n if n < size[axis] else 99 for n in range(16)]
+
+
+def test_sums_of_many_levels():
+    """A number that is doubled again and again: each level has the one before it twice."""
+    double = ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> LOW(0,0)<1;1,0> LOW(0,0)<1;1,0>",
+              "add (M1, 16) HIGH(0,0)<1> HIGH(0,0)<1;1,0> HIGH(0,0)<1;1,0>",
+              "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> HIGH(0,0)<1;1,0>"]  # fmt: skip
+    probe = probe_of(40 * double, X=("ud", [1]), Y=("ud", [1]))
+    for run in map(probe.run, ENGINES):
+        assert run["Q"][:LANES].tolist() == [(9 + (9 << 32) << 40 & (1 << 64) - 1) + 1] * LANES
 
 
 @pytest.mark.parametrize("name", ["a scalar", "a scalar, spread before", "qwords", "a sum of sums"])

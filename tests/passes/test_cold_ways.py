@@ -190,6 +190,46 @@ def test_a_common_way_reads_the_loops_own_values():
     assert results(text) == results(changed)
 
 
+def test_what_likely_ways_need_is_not_computed_again():
+    """Unlikely ways copy what a likely branch or a phi behind a likely way reads: a condition, and a number."""
+    text = LOOP.replace(
+        "  %bad = icmp uge i64 %address, 100",
+        "  %one = zext i1 %outside to i64\n  %two = add i64 %triple, %one\n  %bad = icmp uge i64 %two, 100",
+    )
+    text = text.replace("  %outside =", "  %triple = mul i64 %k, 3\n  %outside =")
+    text = text.replace("way:\n", "way:\n  %other = phi i64 [ %triple, %loop ], [ %address, %edge ]\n")
+    text = text.replace("ret i64 %place", "ret i64 %other")
+    changed = with_changed_loops(text, sink_into_cold_ways)
+    assert "  %one = zext i1 %outside to i64" in changed
+    assert '%triple.edge = call i64 asm "", "=r,0"(i64 %triple)' in changed
+    assert results(text) == results(changed)
+
+
+def test_a_block_that_several_checks_lead_to_reads_what_the_loop_computes():
+    """Copies are made for one check."""
+    text = LOOP.replace(
+        "  br i1 %outside, label %edge, label %way, !prof !1",
+        "  br i1 %outside, label %edge, label %on, !prof !1\non:\n  %odd = icmp ugt i64 %k, 40\n"
+        "  br i1 %odd, label %edge, label %way, !prof !1",
+    ).replace("[ %start, %loop ]", "[ %start, %on ]")
+    changed = with_changed_loops(text, sink_into_cold_ways)
+    assert "asm" not in changed
+    assert results(text) == results(changed)
+
+
+def test_a_loop_behind_two_blocks_keeps_its_invariants():
+    """What is computed in one of them is not known behind the other one."""
+    text = LOOP.replace(
+        "  br label %loop\nloop:",
+        "  %odd = icmp slt i64 %a, %b\n  br i1 %odd, label %one, label %two\none:\n  br label %loop\n"
+        "two:\n  br label %loop\nloop:",
+        1,
+    )
+    changed = with_changed_loops(text, sink_into_cold_ways)
+    assert "%between = add i64 %b, %c" in changed.split("loop:")[1]
+    assert results(text) == results(changed)
+
+
 def test_a_loop_that_two_ways_enter_keeps_its_invariants():
     """Values computed behind the second entrance are unknown in front of both."""
     text = """define i64 @f(i64 %a, i64 %b, i64 %c) {

@@ -1,5 +1,7 @@
 """Private arrays in registers: one instruction writes the element of each lane, and one instruction reads all elements."""
 
+import re
+
 import numpy as np
 import pytest
 from support.programs import build_text
@@ -8,6 +10,7 @@ from support.strategies import ENGINES
 import visakit
 from vsim.analysis.control_flow import control_flow
 from vsim.engines.llvm.lower.lane_writes import lane_writes
+from vsim.engines.llvm.target import VARIABLE as CPU
 from vsim.program import Program
 from vsim.semantics.registers import layout_of
 
@@ -46,9 +49,11 @@ def text():
     ])  # fmt: skip
 
 
-def launched(index, engine):
+def launched(index, engine, whole=None):
     found = np.full((1 + ROWS, LANES), 99, "u4")
-    Program(build_text(text(), "tgllp")).launch("k", LANES, LANES, [np.array(index, "u4"), found], engine=engine)
+    Program(build_text(whole or text(), "tgllp")).launch(
+        "k", LANES, LANES, [np.array(index, "u4"), found], engine=engine
+    )
     return found
 
 
@@ -60,6 +65,17 @@ def test_each_lane_has_its_element(index, engine):
         if row < SKIPS:
             expected[0, lane] = expected[1 + row, lane] = lane + 1
     assert launched(index, engine).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("cpu", ["", "x86-64-v2"])
+def test_what_the_block_has_written_before_and_other_lanes_have_stays(cpu, monkeypatch):
+    """With and without an instruction of the host that scatters."""
+    monkeypatch.setenv(CPU, cpu)
+    written = "add (M1_NM, 8) X(1,0)<1> X(1,0)<1;1,0> 7:ud\nsetp (M1_NM, 8) P2 1:ud"
+    whole = text().replace("setp (M1_NM, 8) P2 1:ud", written)
+    one, other = (launched([1, SKIPS, 1, 2, 0, SKIPS, 3, 1], engine, whole) for engine in ENGINES)
+    assert one.tolist() == other.tolist()
+    assert one[2].tolist() == [1, 7, 3, 7, 7, 7, 7, 8]
 
 
 def test_a_lane_beyond_the_array_may_reach_another_variable():
@@ -94,8 +110,34 @@ def runs_of(change):
         ("A0(3),0]<1>:ud V(0,3)", "A0(3),0]<1>:ud V(0,2)", [8]),
         ("r[A0(3),0]<1>", "r[A0(4),0]<1>", [8]),
         ("(P4) mov", "(!P4) mov", [8]),
+        ("setp (M1_NM, 8) P4 4:ud", "setp (M1_NM, 4) P4 4:ud", [8]),
+        ("setp (M1_NM, 8) P4 4:ud", "setp (M1_NM, 8) P4 V(0,0)<0;1,0>", [8]),
+        ("setp (M1_NM, 8) P4 4:ud", "cmp.eq (M1_NM, 8) P4 4:ud V(0,0)<1;1,0>", [8]),
+        ("(P4) mov (M1, 8)", "(P4) mov (M1, 4)", [8]),
+        ("(P4) mov", "mov", [8]),
+        ("A0(3),0]<1>:ud V(0,3)", "A0(3),0]<1>:ud (-)V(0,3)", [8]),
         ("&Y ATW", "&V ATW", []),
     ],
 )
 def test_writes_of_one_lane_each_are_one_of_all_lanes(old, new, expected):
     assert runs_of(lambda whole: whole.replace(old, new)) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (r"(r\[A0\(.*)<0;1,0>", r"\1<1;1,0>", [8]),
+        (r"(r\[A0\(\d\),0\])<1>", r"\1<2>", [8]),
+        (r"(r\[A0\(.*):ud V", r"\1:f V", [8]),
+        (r"(r\[A0\(.*) V", r"\1 (-)V", [8]),
+        (r"(r\[A0\(.*) V", r"\1 %r0", [8]),
+        (r"(r\[A0\(.*) V\(0", r"\1 V(1", [8]),
+        (r"mov (\(M1, 8\) r\[A0)", r"mov.sat \1", [8]),
+        (r"mov (\(M1, 8\) r\[A0)", r"not \1", [8]),
+        (r"mov \(M1, 8\) (r\[A0)", r"mov (M1, 1) \1", [8]),
+        (r"(\.decl A0 v_type=A num_elts)=8", r"\1=4", [8]),
+    ],
+)
+def test_other_writes_of_all_lanes_stay(old, new, expected):
+    """Another row of elements, conversions, sources that change or are not there, addresses that are not there."""
+    assert runs_of(lambda whole: re.sub(old, new, whole)) == expected

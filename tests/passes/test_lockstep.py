@@ -26,6 +26,8 @@ LOAD = [
     "mul (M1, 16) SUM(0,0)<1> SUM(0,0)<1;1,0> 31:d",
     "add (M1, 16) SUM(0,0)<1> SUM(0,0)<1;1,0> BYTE(0,0)<1;1,0>",
 ]
+SAME = ["mov (M1, 16) PLACE(0,0)<1> N(0,0)<1;1,0>", *LOAD[1:]]
+"""A load at one place for all lanes with the same count."""
 
 
 def probe_of(lines, rounds=ROUNDS):
@@ -43,9 +45,11 @@ def probe_of(lines, rounds=ROUNDS):
         ),
         ".decl FOUND_BYTES v_type=G type=ub num_elts=64 alias=<FOUND, 0>",
         ".decl WHERE v_type=G type=uq num_elts=16 align=GRF",
+        ".decl A0 v_type=A num_elts=1",
         *(f".decl {name} v_type=P num_elts=16" for name in "PQR"),
     ]
-    probe.lines += lines
+    routine = lines.index("ROUTINE:") if "ROUTINE:" in lines else len(lines)
+    probe.lines, probe.subroutines = lines[:routine], lines[routine:]
     return probe
 
 
@@ -114,6 +118,22 @@ REFUSED = {
     ),
     "is entered in its middle": [START, "cmp.gt (M1, 16) Q LANE(0,0)<1;1,0> 5:d", "(Q) goto (M1, 16) MIDDLE",
         *loop(["add (M1, 16) SEEN(0,0)<1> SEEN(0,0)<1;1,0> 1:d", "MIDDLE:", *LOAD, STEP])],
+    "steps behind a way back": loop([*LOAD, *AGAIN, *CONTINUE, "and (M1, 16) P P Q", "(P) goto (M1, 16) ROUND", STEP]),
+    "steps in the first half": loop([*LOAD, STEP.replace("16", "8")]),
+    "steps by other lanes": loop([*LOAD, "add (M1, 16) M(0,0)<1> M(0,0)<1;1,0> 1:w",
+        "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> M(0,0)<0;8,1>"], front=[START, START.replace("N(", "M(")]),
+    "steps by what began in some lanes": ["cmp.gt (M1, 16) Q LANE(0,0)<1;1,0> 5:d", "(Q) goto (M1, 16) HERE",
+        START.replace("N(", "M("), "HERE:", *loop([*LOAD, "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> M(0,0)<1;1,0>",
+        "add (M1, 16) M(0,0)<1> M(0,0)<1;1,0> 1:w"])],
+    "is written at its address": ["addr_add (M1_NM, 1) A0(0)<1> &N 20:uw", *loop(
+        [*LOAD, STEP, "mov (M1_NM, 1) r[A0(0),0]<1>:d 9:d"])],
+    "steps by a shift": loop([*LOAD, "shl (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 1:d"], front=[START.replace("0:d", "1:d")]),
+    "loads nothing": loop(["add (M1, 16) SUM(0,0)<1> SUM(0,0)<1;1,0> N(0,0)<1;1,0>", STEP]),
+    "calls": [*loop([*LOAD, "(Q) call (M1, 16) ROUTINE", STEP]), "ROUTINE:",
+        "add (M1, 16) SEEN(0,0)<1> SEEN(0,0)<1;1,0> N(0,0)<1;1,0>", "ret (M1, 16)"],
+    "is in a subroutine": ["cmp.gt (M1, 16) Q LANE(0,0)<1;1,0> 5:d", "(Q) call (M1, 16) ROUTINE", "ROUTINE:",
+        *loop([*LOAD, STEP]), "ret (M1, 16)"],
+    "ends in some lanes": [*loop([*LOAD, STEP, "cmp.gt (M1, 16) Q N(0,0)<1;1,0> LANE(0,0)<1;1,0>", "(Q) ret (M1, 16)"])],
     "leaves to the front": ["FRONT:", *loop(
         [*LOAD, STEP, *AGAIN, *CONTINUE, "and (M1, 16) P P Q", "(P) goto (M1, 16) FRONT"])],
 }  # fmt: skip
@@ -131,6 +151,30 @@ def test_lanes_of_others_are_no_scalar():
     lines = loop([*LOAD, STEP, "add (M1_NM, 16) SEEN(0,0)<1> SEEN(0,0)<1;1,0> N(0,0)<1;1,0>",
         "add (M1, 8) SEEN(0,0)<1> SEEN(0,0)<1;1,0> N(1,0)<1;1,0>", "mov (M1, 16) T(0,0)<1> N(0,3)<0;1,0>",
         "add (M1, 16) SEEN(0,0)<1> SEEN(0,0)<1;1,0> T(0,0)<1;1,0>"])  # fmt: skip
+    assert names_of(lines) == {"N"}
+    same(lines)
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_lanes_that_leave_read_what_they_have(far):
+    """Behind the loop, and in it on a way that leads out and goes over the step, lanes have counts of their own."""
+    out = ["(Q) goto (M1, 16) OUT", STEP, "goto (M1, 16) ON", "OUT:", *SAME, "goto (M1, 16) DONE", "ON:"]
+    lines = [*loop([*SAME, *CONTINUE, *([STEP] if far else out)]), "DONE:"]
+    lines += ["(Q) goto (M1, 16) LATE", *SAME, "LATE:"] if far else []
+    assert names_of(lines) == {"N"}
+    same(lines)
+
+
+def test_halves_of_lanes_read_counts_of_the_others():
+    """The second half counts with the lanes of the first one, some of which have left the loop."""
+    half = [
+        "mov (M3, 8) PLACE(1,0)<1> N(0,0)<1;1,0>",
+        "add (M3, 8) WHERE(2,0)<1> MEM(0,0)<0;1,0> PLACE(1,0)<1;1,0>",
+        "svm_gather.1.1 (M3, 8) WHERE.64 FOUND.32",
+        "mov (M3, 8) BYTE(1,0)<1> FOUND_BYTES(1,0)<4;1,0>",
+        "add (M3, 8) SUM(1,0)<1> SUM(1,0)<1;1,0> BYTE(1,0)<1;1,0>",
+    ]
+    lines = loop([*half, *LOAD, STEP])
     assert names_of(lines) == {"N"}
     same(lines)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort
@@ -54,6 +54,9 @@ def program(**numbers):
 
 
 @effort(60, shrink=False)
+@example((64, 1), 16, 0, 63, 0, "or")  # The sums of 32 to 63 and 16 go around in the mask.
+@example((64, 1), 31, 1, 127, 31, "add")
+@example((96, 1), 1, 0, 0xF8, 7, "or")
 @given(
     st.sampled_from(
         [(n, 1) for n in (32, 64, 96, 128, 24, 40)] + [(32, 2), (16, 2), (16, 3), (8, 4), (8, 16), (1, 64)]

@@ -25,23 +25,31 @@ DECLARATIONS = [
     ".decl C0 v_type=G type=ud num_elts=8 align=GRF",
     ".decl C1 v_type=G type=ud num_elts=8 align=GRF",
     ".decl H v_type=G type=ud num_elts=32 alias=<Q, 0>",
+    ".decl S v_type=G type=d num_elts=32 alias=<Q, 0>",
+    ".decl A0 v_type=A num_elts=1",
     ".decl AGAIN v_type=P num_elts=16",
 ]
 
 
-def joined(*lines):
+def joined(*lines, lanes=LANES, kept=frozenset()):
     """The numbers of instructions that run with an earlier one."""
     variables = [f".decl {n} v_type=G type=ud num_elts=16 align=GRF" for n in "AB"]
     variables.append(".decl Q v_type=G type=uq num_elts=16 align=GRF")
     head = [".version 4.1", '.kernel "k"', *variables, *DECLARATIONS, ".kernel_attr SimdSize=16"]
     function = build_text("\n".join([*head, *lines, "ret (M1, 1)"]) + "\n", "xehp").module.kernels[0]
-    split = SplitInstructions(function, layout_of(function, 32), LANES)
+    split = SplitInstructions(function, layout_of(function, 32), lanes, kept)
     split.join(control_flow(function).blocks())
     return split.left_out
 
 
 def test_halves_with_separate_carries_run_together():
     assert joined(*CARRIES) == {2, 3}
+
+
+def test_instructions_that_are_to_stay_and_those_of_lanes_that_a_thread_lacks_stay():
+    """Either half may be one that is to stay."""
+    assert joined(*CARRIES, kept={1}) == joined(*CARRIES, kept={3}) == {2}
+    assert not joined(*CARRIES, lanes=8)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +64,16 @@ def test_halves_with_separate_carries_run_together():
         ["mov (M3, 8) A(1,0)<1> B(1,0)<1;1,0>", "mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>"],
         ["mov (M1, 8) A(0,0)<1> B(1,0)<1;1,0>", "mov (M3, 8) A(1,0)<1> B(2,0)<1;1,0>"],
         [*CARRIES, "mov (M1, 16) A(0,0)<1> C0(0,0)<1;1,0>"],
+        [*CARRIES, "addr_add (M1_NM, 1) A0(0)<1> &C1 0:uw"],
+        ["mov (M1, 8) A(0,0)<1> 0x76543210:uv", "mov (M3, 8) A(1,0)<1> 0x76543210:uv"],
+        ["mov (M1, 8) S(0,0)<1> S(2,0)<1;1,0>", "mov (M3, 8) S(1,0)<1> (-)S(3,0)<1;1,0>"],
+        ["mov (M1, 8) H(0,0)<1> H(2,0)<1;1,0>", "mov (M3, 8) H(1,0)<1> S(3,0)<1;1,0>"],
+        ["svm_scatter.4.1 (M1, 8) Q.0 A.0", "svm_scatter.4.1 (M3, 8) Q.0 A.0"],
+        [
+            "mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>",
+            "mov (M1_NM, 1) %cr0(0,0)<1> 0x4c0:ud",
+            "mov (M3, 8) A(1,0)<1> B(1,0)<1;1,0>",
+        ],
     ],
     ids=[
         "overwritten",
@@ -67,6 +85,12 @@ def test_halves_with_separate_carries_run_together():
         "order",
         "beyond the variable",
         "a carry that another operand exceeds",
+        "a carry whose address is taken",
+        "lanes of a packed vector",
+        "modifier",
+        "type",
+        "the same payload of messages",
+        "a control register between them",
     ],
 )
 def test_other_pairs_of_instructions_stay(lines):

@@ -1,5 +1,7 @@
 """Loops that wait for their own results: several threads of a group run at once as long as they go the same way."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from support.programs import build_text, kernel_head
 from support.strategies import ENGINES, effort
 
 from visakit import SimulationError
+from vsim.engines.llvm.ir.emitter import LIKELY, UNLIKELY
 from vsim.engines.llvm.passes import unroll_and_jam
 from vsim.engines.llvm.passes.blocks import blocks_of, innermost_loops, postdominators, reaching
 from vsim.engines.llvm.passes.lines import Line, bits_of, bytes_of, read_end, result_type
@@ -147,11 +150,17 @@ def test_counters_are_of_each_thread(loop):
     assert counted_alike(lambda **options: given.launch("k", rounds.size, rounds.size, args, **options))
 
 
+def plain_text(loop, threads, monkeypatch):
+    """The code of one thread at a time, for a processor with fused products; others have more lines for sines."""
+    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
+    monkeypatch.setattr("vsim.engines.llvm.ir.rounded.fuses", lambda: True)
+    return translate(dispatch_of(loop, threads), full=True).text
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_several_threads_are_compiled(loop, monkeypatch):
     """At once, for each of these loops: two, and four where processors have registers for what these hold."""
-    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
-    plain = translate(dispatch_of(loop, 2), full=True).text
+    plain = plain_text(loop, 2, monkeypatch)
     assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(plain, 512, 2, 50)
     most = 2 if loop == "a table" else 4  # of which two do enough between the steps of their chains
     assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in unroll_and_jam.unroll_and_jam(plain, 512, 4, 50)
@@ -164,11 +173,44 @@ def test_several_threads_are_compiled(loop, monkeypatch):
 
 def test_threads_share_the_branch_around_rare_code(monkeypatch):
     """Sines of large arguments: one branch leads around the code of all threads, behind what all of them compute."""
-    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
-    plain = translate(dispatch_of("sines of large arguments", 4), full=True).text
+    plain = plain_text("sines of large arguments", 4, monkeypatch)
     text = unroll_and_jam.unroll_and_jam(plain, 512, 4, 50)
     in_front = text[: text.index(", label %rare.")]
     assert all(f".t{thread} = fptrunc <16 x double>" in in_front for thread in range(4))
+
+
+MOVED = "  %moved = fneg <16 x float> {value}\n  br label %{behind}"
+WAYS = {
+    "computes": "{branch}label %rare.way, label %around{weights}\naround:\n" + MOVED,
+    "leads on": "{branch}label %rare.way, label %first{weights}\nfirst:\n  br label %around\naround:\n" + MOVED,
+    "in the other sense": "  %not = xor i1 {condition}, true\n  br i1 %not, label %around, label %rare.way" + LIKELY
+    + "\naround:\n  %moved = bitcast <16 x float> {value} to <16 x float>\n  br label %{behind}",
+    "straight": "  %not = xor i1 {condition}, true\n  br i1 %not, label %{behind}, label %rare.way" + LIKELY,
+}  # fmt: skip
+"""Ways around the code for large arguments that are no empty block behind an unlikely branch."""
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_threads_go_around_what_is_rare_by_an_empty_block_alone(kind, monkeypatch):
+    """Otherwise each thread tests for itself."""
+    plain = plain_text("sines of large arguments", 4, monkeypatch)
+    form = rf"(  br i1 (%\w+), )label %([\w.]+), label %([\w.]+){re.escape(UNLIKELY)}\n\3:\n  (%\w+) = call <16 x float> @rare_"
+    found = re.search(form, plain)
+    branch, condition, rare, behind = found[1], found[2], found[3], found[4]
+    arm = re.search(rf"{re.escape(behind)}:\n.*, \[ (%\w+), %([\w.]+) \]\n", plain)
+    way = WAYS[kind].format(branch=branch, condition=condition, value=arm[1], behind=behind, weights=UNLIKELY)
+    text = (
+        plain[: found.start()]
+        + way.replace("rare.way", rare)
+        + plain[found.start() :][plain[found.start() :].index("\n") :]
+    )
+    if kind != "straight":
+        text = text.replace(arm[0], arm[0].replace(f"[ {arm[1]}, %{arm[2]} ]", "[ %moved, %around ]"))
+    jammed = unroll_and_jam.unroll_and_jam(text, 512, 4, 50)
+    assert (
+        jammed.count(", label %rare.") == unroll_and_jam.unroll_and_jam(plain, 512, 4, 50).count(", label %rare.") - 1
+    )
+    assert "%t.step = select i1 %t.all, i64 4" in jammed
 
 
 def test_threads_of_a_group():

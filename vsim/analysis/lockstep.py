@@ -131,12 +131,12 @@ def _lockstep_writers(
     lanewise results alone write.
     """
     instructions = flow.function.instructions
-    for root, places in writers.items():
+    for places in writers.values():
         first = bisect_left(places, loop.places.start)
         inside = places[first : bisect_left(places, loop.places.stop)]
         written = {_result(layout, instructions[n], lanes) for n in inside}
         place = written.pop() if len(written) == 1 else None
-        if place and place[0] == root and all(map(loop.runs_once, inside)):
+        if place and all(map(loop.runs_once, inside)):
             last = [n for n in places[max(first - 1, 0) : first] if n in loop.front]
             own = [n for n in last if _result(layout, instructions[n], lanes) == place]
             loop.writers[place] = [*own, *inside]

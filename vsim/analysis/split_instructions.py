@@ -144,7 +144,7 @@ class SplitInstructions:
         size = one.size
         if (size, one.no_mask, one.offset + size) != (other.size, other.no_mask, other.offset):
             return None
-        if one.offset % (2 * size) or one.offset + 2 * size > self.lanes:
+        if one.offset + 2 * size > self.lanes:
             return None
         pairs = set[tuple[int, int]]()
         for name, op in first.args.items():
@@ -163,10 +163,7 @@ class SplitInstructions:
         same = op.region == behind.region and op.modifier == behind.modifier
         if not same or data_type is not self.function.variable_type(behind.var):
             return False
-        elements = region_elements(op.region, 2 * count)
-        step = elements[count]
-        if [n + step for n in elements[:count]] != list(elements[count:]):
-            return False
+        step = region_elements(op.region, 2 * count)[count]
         (root, at, size), (other, start, _) = self.layout.place(op), self.layout.place(behind)
         if root == other:
             return root == NULL or start - at == step * size

@@ -68,10 +68,8 @@ def signs(x: Value) -> HighDword:
     return HighDword(x, b.retype(b.cast(b.retype(x, types.D), types.Q), types.UQ))
 
 
-def part_of_sum(x: Value, y: Value) -> CarriedSum | None:
-    """The part of a sum of qwords that the sum of two values is; None of values that are no dwords."""
-    if x.type.size != types.UD.size or not x.type.is_integer:
-        return None
+def part_of_sum(x: Value, y: Value) -> CarriedSum:
+    """The part of a sum of qwords that the sum of two values is, if they are dwords."""
     for carry, rest in ((x.facts.carried, y), (y.facts.carried, x)):
         if carry and carry.part is SumPart.CARRY:
             return carry._replace(part=SumPart.HIGH, high=rest)
@@ -80,7 +78,7 @@ def part_of_sum(x: Value, y: Value) -> CarriedSum | None:
 
 def carry_of(total: Value, operand: Value) -> CarriedSum | None:
     """The part of a sum of qwords that the mask is in which a sum is less than one of its operands."""
-    carried = None if total.type.is_signed else total.facts.carried
+    carried = total.facts.carried
     if carried and carried.part is SumPart.LOW and any(operand is value for value in (carried.x, carried.y)):
         return carried._replace(part=SumPart.CARRY)
     return None

@@ -163,8 +163,8 @@ class Value:
         index = mine.wide_index.plus(other) if mine.wide_index else others.wide_index and others.wide_index.plus(self)
         total = self._with_affine(affine_sum(self, other, 1), "add", "fadd", other, index)
         total = total.with_low_zeros(min(self.low_zeros, other.low_zeros))
-        if self.builder.follows_carries and (part := part_of_sum(self, other)):
-            total = total.with_facts(carried=part)
+        if self.builder.follows_carries:
+            total = total.with_facts(carried=part_of_sum(self, other))
         if mine.narrow is not None and other.constant is not None:
             return total.with_facts(narrow=mine.narrow + self.builder.const(other.constant, types.UD))
         return total

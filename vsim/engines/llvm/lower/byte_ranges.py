@@ -47,7 +47,7 @@ class PredicatedWrite:
     def holds_for(self, running: Value, lane: int) -> bool:
         """Whether all lanes of a mask are fresh, the first of which is ``lane`` of those written."""
         if self.mask.text == running.text or self.mask.text in running.facts.implies:
-            return lane == 0
+            return True
         parts = running.builder.mask_parts
         (whole, first), (own, start) = (parts.get(m.text, (m.text, 0)) for m in (running, self.mask))
         return (whole, first) == (own, start + lane)

@@ -95,8 +95,7 @@ class IndirectRegions:
                 self._check_all(b.lane(places, lane), size, b.lane(active, lane), lane)
             state.at.pc = writes.first
 
-        roots = self._roots(op)
-        self._if_outside(places, size, roots if len(roots) == 1 else None, active, check)
+        self._if_outside(places, size, self._roots(op) or None, active, check)
         value = b.broadcast(value, count)
         if scatters(value.type):
             scattered(b, value, self.file, places, active)

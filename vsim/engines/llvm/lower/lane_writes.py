@@ -98,7 +98,7 @@ def _is_only_lane(setp: Instruction, mov: Instruction, execution: Execution, lan
     predicate = mov.args.get("pred")
     if mov.desc.semantics != "mov" or mov.args["exec"] != execution:
         return False
-    if setp.desc.semantics != "setp" or not isinstance(predicate, PredicateControl):
+    if setp.desc.semantics != "setp":
         return False
     bits, own, to = setp.args["src0"], setp.args["exec"], setp.args["dst"]
     if not isinstance(bits, Immediate) or not isinstance(to, Predicate) or predicate != PredicateControl(to.var):

@@ -166,7 +166,7 @@ class Prologue:
             return first
         row = min(whole_row, count)
         if axis == 0:  # A thread begins in front of a row, or of a part of one that has all its lanes.
-            first = first.with_low_zeros((whole_row & -whole_row).bit_length() - 1)
+            first = first.with_low_zeros(whole_row.bit_length() - 1)
         row_stride = b.const(axis, first.type) if row < count else None
         value = b.broadcast(first, count) + b.vector(lanes, first.type)
         affine = AffineLanes(first, 1 if axis == 0 else 0, row, row_stride, small=True, offset=lanes[0])

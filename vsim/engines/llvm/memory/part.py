@@ -105,13 +105,13 @@ def first_active(b: Builder, vector: Value | None, lanes: int) -> str:
 
 
 def at_first_active(b: Builder, x: Value, vector: Value | None) -> Value:
-    """The element of the first active lane; without active lanes that of any lane.
+    """The element of the first active lane, of 4 or 8 bytes, as offsets have; without active lanes that of any lane.
 
     An element at a place that is known when the code runs goes through memory; the host's instruction that moves active
     lanes to the front takes half as long, where one vector has all lanes.
     """
     size = x.lanes * x.type.size
-    moves = size in (16, 32, 64) and x.type.size in (4, 8) and has_feature("avx512f" if size == 64 else "avx512vl")
+    moves = size in (16, 32, 64) and has_feature("avx512f" if size == 64 else "avx512vl")
     if vector is None or not moves:
         return b.lane(x, first_active(b, vector, x.lanes))
     name = f"llvm.x86.avx512.mask.compress.{overload(ir_type(x.type, 1), x.lanes)}"

@@ -77,11 +77,11 @@ class _ColdWays:
         needed = self._needed()
         for name, block in self.blocks.items():
             is_entry = name not in self.hot and len(block.before) == 1 and block.before[0] in inside
-            if is_entry and not block.phis:
+            if is_entry:
                 copies = _Copies(
                     self.code, name, {value for value, home in self.home.items() if home in inside}, needed
                 )
-                for other in self._way(name):
+                for other in sorted(self._way(name)):  # The same text in each process.
                     self._rename(self.blocks[other], copies)
                 block.body[:0] = copies.lines
 
@@ -110,7 +110,7 @@ class _ColdWays:
         while worklist:
             name = worklist.pop()
             block = self.blocks.get(name)
-            if block and name not in self.hot | found and (name == entry or found.issuperset(block.before)):
+            if block and name not in found and (name == entry or found.issuperset(block.before)):
                 found.add(name)
                 worklist += block.successors
         return found

@@ -57,7 +57,7 @@ def interleave(text: str, bits: int) -> str:
 
 def _may_move(line: Line) -> bool:
     """Whether a line can be part of a section."""
-    plain = bool(line.place) and " volatile " not in line.operation and not line.is_slot
+    plain = bool(line.place) and " volatile " not in line.operation
     return plain or bool(line.result and _MOVABLE.match(line.operation))
 
 
