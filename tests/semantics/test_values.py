@@ -587,14 +587,15 @@ def test_saturated_fcvt():
 @given(st.data(), st.sampled_from(["f", "uw", "ub"]))
 def test_srnd(data, noise_type):
     """The random bits are added below the last place, then the rest is cut; NaN and infinity do not change."""
-    single = [x for x in data.draw(numbers("f", 64)) if 1e-3 < abs(x) < 6e4][:13]
-    single += [math.nan, math.inf, -math.inf, *[1.0] * (13 - len(single))]
+    drawn = [x for x in data.draw(numbers("f", 64)) if 1e-3 < abs(x) < 6e4][:12]
+    single = np.array([*drawn, math.inf, -math.inf, *[1.0] * (14 - len(drawn))], "f4")
+    single.view("u4")[14:] = 0x7F800001, 0x7FFFFFFF  # NaNs, with the random bits infinity and -0
     noise = np.array(data.draw(numbers("ud", 16)), "u4")
     noise &= {"f": 0xFFFFFFFF, "uw": 0xFFFF, "ub": 0xFF}[noise_type]
     stored = noise.astype({"f": "u4", "uw": "u2", "ub": "u1"}[noise_type])
-    probe = probe_of(None, "pvc", F=("f", single), N=(noise_type, stored.tobytes()), R=("hf", [7.0] * 16))
+    probe = probe_of(None, "pvc", F=("f", single.tobytes()), N=(noise_type, stored.tobytes()), R=("hf", [7.0] * 16))
     probe.lines.append("srnd (M1_NM, 16) R(0,0)<1> F(0,0)<1;1,0> N(0,0)<1;1,0>")
-    bits = np.array(single, np.float32).view(np.uint32).astype(np.uint64) + (noise.astype(np.uint64) & 0x1FFF)
+    bits = single.view(np.uint32).astype(np.uint64) + (noise.astype(np.uint64) & 0x1FFF)
     wanted = (bits & 0xFFFFE000).astype(np.uint32).view(np.float32)
     expect(probe, {"R": ("hf", [float(x) if y == y else y for x, y in zip(wanted, single, strict=True)])})
 
