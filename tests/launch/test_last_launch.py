@@ -61,7 +61,7 @@ def image():
     return ImageArgument(np.zeros((2, 4, 4), "f4"), "rgba_f32")
 
 
-def test_what_kernels_print_each_time(repeated):
+def test_printf_of_repeated_launches(repeated):
     program, y = vsim.load(DATA / "zebins" / "xelp.bin"), np.zeros(16, "i4")
     for _ in range(3):
         y[:] = np.arange(16) % 8

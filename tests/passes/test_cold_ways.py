@@ -190,8 +190,8 @@ def test_a_common_way_reads_the_loops_own_values():
     assert results(text) == results(changed)
 
 
-def test_what_likely_ways_need_is_not_computed_again():
-    """Unlikely ways copy what a likely branch or a phi behind a likely way reads: a condition, and a number."""
+def test_values_of_likely_ways_are_not_computed_again():
+    """Unlikely ways copy the operands of likely branches and phis: a condition, and a number."""
     text = LOOP.replace(
         "  %bad = icmp uge i64 %address, 100",
         "  %one = zext i1 %outside to i64\n  %two = add i64 %triple, %one\n  %bad = icmp uge i64 %two, 100",

@@ -157,7 +157,7 @@ def test_lanes_of_others_are_no_scalar():
 
 @pytest.mark.parametrize("far", [False, True])
 def test_lanes_that_leave_read_what_they_have(far):
-    """Behind the loop, and in it on a way that leads out and goes over the step, lanes have counts of their own."""
+    """Lanes have separate counts behind the loop, and in it on a way out that skips the step."""
     out = ["(Q) goto (M1, 16) OUT", STEP, "goto (M1, 16) ON", "OUT:", *SAME, "goto (M1, 16) DONE", "ON:"]
     lines = [*loop([*SAME, *CONTINUE, *([STEP] if far else out)]), "DONE:"]
     lines += ["(Q) goto (M1, 16) LATE", *SAME, "LATE:"] if far else []

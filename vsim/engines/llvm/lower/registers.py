@@ -320,14 +320,11 @@ class Registers:
         elif running is not None or not self.all_run:  # lanes that the thread does not have never run
             self.crossed.add(key)
         value, union, first_half = self._with_other_half(key, low, count, value, mask)
-        if union is True:
+        by_all = union is not True and running is not None and union.text == running.text
+        if union is True or (by_all and self.needs.dead_if_inactive(key)):
             self.write(key, low, count, value)
             return
         mask = union
-        by_all = running is not None and mask.text == running.text
-        if by_all and self.needs.dead_if_inactive(key):
-            self.write(key, low, count, value)
-            return
         high = low + count * value.type.size
         by_all = by_all or any(e.by_all and e.low <= low and e.high >= high for e in self._known(key))
         old, whole, note = self._before(key, low, count, value.type, mask, first_half)
