@@ -403,6 +403,10 @@ class Builder(Emitter):
         """Bit 0 becomes the highest one, and so on."""
         return self.call("bitreverse", x)
 
+    def rotated(self, x: Value, count: Value) -> Value | None:
+        """An integer rotated left; LLVM finds rotations by constants itself."""
+        return None if count.constant is not None else self.call("fshl", x, x, count)
+
     def load(self, data_type: DataType, lanes: int, pointer: str, align: int) -> Value:
         """Elements at a host pointer; masks lie there as the bits of bytes. LLVM may know the contents of slots."""
         if data_type is not MASK:
