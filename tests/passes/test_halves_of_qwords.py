@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe, run_on_both_engines, translated
 from support.programs import build_text, kernel_head
-from support.strategies import CHECKED, RUNNING
+from support.strategies import RUNNING, effort
 
 from vsim.program import Program
 
@@ -45,10 +45,18 @@ LINES = [
 ]
 
 
-@CHECKED
-@given(st.lists(st.sampled_from(LINES), min_size=1, max_size=8), RUNNING, st.integers(0, 0xFFFF), st.booleans())
-def test_halves_in_any_order(parts, running, predicate, turned):
-    """Whatever is done to halves; what is written as qwords and what is stored as pairs of dwords is the same."""
+@effort(6, 0.2, shrink=False)
+@given(
+    st.lists(st.sampled_from(LINES), min_size=1, max_size=8),
+    st.integers(0, 8),
+    RUNNING,
+    st.integers(0, 0xFFFF),
+    st.booleans(),
+)
+def test_halves_in_any_order(parts, ends, running, predicate, turned):
+    """Whatever is done to halves, some of it in a loop that the lanes leave one after the other; what is written as
+    qwords and what is stored as pairs of dwords is the same.
+    """
     probe, words = Probe(running=running), np.random.default_rng(7).integers(0, 1 << 32, 160, "u4")
     probe.fill(**{name: ("uq", words[32 * n : 32 * n + 32].tobytes()) for n, name in enumerate("QRS")})
     probe.fill(Q0=("ud", words[:16]))
@@ -56,10 +64,17 @@ def test_halves_in_any_order(parts, running, predicate, turned):
     probe.fill(PLACES=("uq", [0] * LANES))
     probe.addresses("PLACES", "MEM", [8 * lane for lane in range(LANES)])
     probe.predicate("P1", predicate)
-    probe.declarations += DECLARATIONS
+    probe.fill(N=("d", [1 + n * 7 % 5 for n in range(LANES)]))
+    probe.declarations += [*DECLARATIONS, ".decl AGAIN v_type=P num_elts=16"]
+    again = [
+        "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d",
+        "cmp.gt (M1, 16) AGAIN N(0,0)<1;1,0> 0:d",
+        "(AGAIN) goto (M1, 16) ROUND",
+    ]
     pair = [f"mov (M1, 16) PAIR({2 * k},0)<1> X{1 - k if turned else k}(0,0)<1;1,0>" for k in (0, 1)]
     probe.lines += [f"mov (M1, 16) Y{k}(0,0)<1> {n}:ud" for n, k in enumerate((0, 1))]
-    probe.lines += [line for part in (READ, *parts, WRITE, pair) for line in part]
+    whole = [READ, ["ROUND:"], *parts[:ends], again, *parts[ends:], WRITE, pair]
+    probe.lines += [line for part in whole for line in part]
     probe.lines.append("svm_scatter.4.2 (M1, 16) PLACES.0 PAIR.0")
     run_on_both_engines(probe)
 
