@@ -122,3 +122,10 @@ def test_a_kernel_with_anchors():
     """Sums of absolute differences are such sums."""
     program, work = of_suite("sad")
     assert anchor(translated(bound(program, work)).text).count("@llvm.fake.use(<") >= 8
+
+
+def test_what_nothing_needs_gets_no_anchor():
+    """A sum that only another one reads, which nothing reads, is not computed at all."""
+    dead = f"%d = xor {ROW} %s, %s"
+    assert anchored([X, Y, SUM], [dead]) == []
+    assert anchored([X, Y, SUM], [dead, stored("d")]) == ["s"]

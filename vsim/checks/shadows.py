@@ -350,6 +350,9 @@ class ShadowAlgebra:
     def leading_zeros(self, x: Tracked) -> Tracked:
         return self.whole(self.inner.leading_zeros(x.value), x)
 
+    def rotated(self, x: Tracked, count: Tracked) -> None:
+        return None
+
     def reverse_bits(self, x: Tracked) -> Tracked:
         value, t = self.inner.reverse_bits(x.value), self.type_of(x.value)
         if x.shadow is None or t is None:

@@ -166,6 +166,9 @@ class Algebra(Protocol):
     def reverse_bits(self, x: Lanes) -> Lanes:
         """The bits of an unsigned integer from last to first."""
 
+    def rotated(self, x: Lanes, count: Lanes) -> Lanes | None:
+        """An unsigned integer rotated left by less than its width; None where an engine uses the general way."""
+
     def lanes(self, x: Lanes, indices: list[int]) -> Lanes:
         """Shuffle: lanes of x in another order. x has one lane, or as many as the largest index asks for."""
 

@@ -162,7 +162,9 @@ def _rotate(name: str, left: bool) -> None:
         def step() -> None:
             value, n = x(), _count(a, t, y())
             back = _count(a, t, a.const(t.bits, t) - n)
-            write((value << n) | (value >> back) if left else (value >> n) | (value << back), mask())
+            ahead, behind = (n, back) if left else (back, n)
+            found = a.rotated(value, ahead)
+            write((value << ahead) | (value >> behind) if found is None else found, mask())
 
         return step
 

@@ -370,6 +370,9 @@ class SymbolicAlgebra:
 
         return x.each(count)
 
+    def rotated(self, x: SymbolicLanes, count: SymbolicLanes) -> None:
+        return None
+
     def reverse_bits(self, x: SymbolicLanes) -> SymbolicLanes:
         bits = x.type.bits
 

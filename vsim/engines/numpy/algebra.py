@@ -258,6 +258,9 @@ class NumpyAlgebra:
             shift *= 2
         return (width - np.bitwise_count(x).astype(x.dtype)).astype(x.dtype)
 
+    def rotated(self, x: Array, count: Array) -> None:
+        return None
+
     def reverse_bits(self, x: Array) -> Array:
         width = 8 * x.itemsize
         for shift, mask in _SWAPS:

@@ -18,6 +18,7 @@ from vsim.engines.llvm.ir.denormals import comes_of_constants, like, unknown_of_
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
+from vsim.engines.llvm.ir.halves import half_of_result
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text
@@ -279,9 +280,11 @@ class Builder(Emitter):
             m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
             return f"select {m.typed}, {self.broadcast(x, lanes).typed}, {self.broadcast(y, lanes).typed}"
 
-        facts = NO_FACTS
+        half = None if note else half_of_result("select", x, y, mask)  # Qwords would need y without a note.
+        facts = Facts(half=half) if half else NO_FACTS
         if x.type.is_integer and mask.lanes == lanes and known is not None:
-            facts = Facts(replace(known, assumptions=(*known.assumptions, AssumedMask(mask.text)), factor=0, first=0))
+            assumptions = (*known.assumptions, AssumedMask(mask.text))
+            facts = facts._replace(affine=replace(known, assumptions=assumptions, factor=0, first=0))
         return Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1, facts)
 
     without_denormals = without_denormals
@@ -402,6 +405,10 @@ class Builder(Emitter):
     def reverse_bits(self, x: Value) -> Value:
         """Bit 0 becomes the highest one, and so on."""
         return self.call("bitreverse", x)
+
+    def rotated(self, x: Value, count: Value) -> Value | None:
+        """An integer rotated left; LLVM finds rotations by constants itself."""
+        return None if count.constant is not None else self.call("fshl", x, x, count)
 
     def load(self, data_type: DataType, lanes: int, pointer: str, align: int) -> Value:
         """Elements at a host pointer; masks lie there as the bits of bytes. LLVM may know the contents of slots."""

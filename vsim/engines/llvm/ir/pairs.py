@@ -11,6 +11,7 @@ from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AssumedMask
 from vsim.engines.llvm.ir.carries import qwords_of_sum
 from vsim.engines.llvm.ir.facts import Facts
+from vsim.engines.llvm.ir.halves import Half, qwords_of_halves
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.intrinsics import spreadable
 from vsim.engines.llvm.ir.types import ir_type
@@ -76,7 +77,8 @@ def row_of(b: Builder, qwords: Value, number: int, data_type: DataType) -> Value
         return b.bitcast(b.lanes(*part), data_type)
     dwords = b.regroup(qwords, data_type, 2 * qwords.lanes)
     # LLVM permutes for each piece; of all at once it makes conversions, and inserts the results into one another.
-    return b.concat([b.lanes(dwords, numbers[n : n + _PIECE]) for n in range(0, len(numbers), _PIECE)])
+    row = b.concat([b.lanes(dwords, numbers[n : n + _PIECE]) for n in range(0, len(numbers), _PIECE)])
+    return row.with_facts(half=Half(number, qwords))
 
 
 def with_row(b: Builder, qwords: Value, number: int, row: Value, note: Callable[[], None] | None) -> Value:
@@ -84,8 +86,8 @@ def with_row(b: Builder, qwords: Value, number: int, row: Value, note: Callable[
     n, rows = row.lanes, Interleaved.of_pair(qwords.facts.interleaved, number, row)
     low, high = rows.rows
     if low and high:
-        if (total := qwords_of_sum(b, low, high)) is not None:
-            return b.broadcast(total, n).with_facts(interleaved=rows)
+        if (known := qwords_of_sum(b, low, high) or qwords_of_halves(b, low, high)) is not None:
+            return b.broadcast(known, n).with_facts(interleaved=rows)
         one, other = (spreadable(b, b.bitcast(x, types.UD), 2 * n) for x in (low, high))
         both = b.mixed(one, other, [i // 2 + i % 2 * n for i in range(2 * n)])
         return b.regroup(both.with_facts(interleaved=rows), types.UQ, n)

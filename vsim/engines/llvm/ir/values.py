@@ -23,6 +23,7 @@ from vsim.engines.llvm.ir.affine import (
 from vsim.engines.llvm.ir.base_offset import base_offset_sum
 from vsim.engines.llvm.ir.carries import carry_of, part_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
+from vsim.engines.llvm.ir.halves import half_of_result
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.types import MASK, ir_type, splat
 
@@ -215,7 +216,7 @@ class Value:
             both = self.binary(other, "and", "and")
             return both.with_facts(implies=self.facts.implies | other.facts.implies | {self.text, other.text})
         known = affine_masked(self, other) or affine_masked(other, self)
-        both = self.binary(other, "and", "and")
+        both = self._bits(other, "and")
         both = both.with_facts(affine=known) if known else both
         return both.with_low_zeros(max(self.low_zeros, other.low_zeros))
 
@@ -232,7 +233,7 @@ class Value:
             return True
         if self._is_above(other) or other._is_above(self):
             return self + other
-        return self.binary(other, "or", "or")
+        return self._bits(other, "or")
 
     @property
     def low_zeros(self) -> int:
@@ -258,13 +259,20 @@ class Value:
         return most is not None and most < 1 << self.low_zeros
 
     def __xor__(self, other: Value) -> Value:
-        return self.binary(other, "xor", "xor")
+        return self._bits(other, "xor")
+
+    def _bits(self, other: Value, op: str) -> Value:
+        """An operation on bits, for which the halves of qwords are halves of the result."""
+        found, half = self.binary(other, op, op), half_of_result(op, self, other)
+        return found.with_facts(half=half) if half else found
 
     def __invert__(self) -> Value:
         if self.facts.inverse is not None:
             return self.facts.inverse
         ones = self.builder.splat_literal("true" if self.type is MASK else "-1", self.type, self.lanes)
-        return self.builder.value(self.type, self.lanes, f"xor {self.ir} {self.text}, {ones}", Facts(inverse=self))
+        half = half_of_result("xor", self, self.builder.const(-1, self.type)) if self.facts.half else None
+        facts = Facts(inverse=self, half=half)
+        return self.builder.value(self.type, self.lanes, f"xor {self.ir} {self.text}, {ones}", facts)
 
     def _compare(self, other: Value, name: str) -> Value:
         if self.lanes != other.lanes and self._extended_as(other):

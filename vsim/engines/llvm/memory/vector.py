@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.halves import qwords_of_halves
 from vsim.engines.llvm.ir.intrinsics import masked_read, masked_write
 from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.values import Value
@@ -114,6 +115,9 @@ def _every_other(b: Builder, vectors: list[Value], chunk: int) -> list[Value]:
 def interleaved(b: Builder, values: list[Value]) -> list[Value]:
     """The opposite: vectors as memory holds them."""
     count, lanes = len(values), values[0].lanes
+    if (qwords := _qwords(b, values)) is not None:
+        regrouped = [b.regroup(row, values[0].type, 2 * lanes) for row in interleaved(b, qwords)]
+        return [b.lanes(row, list(range(at, at + lanes))) for row in regrouped for at in (0, lanes)]
     if _fills_halves(values):
         rows: list[Value] = []
         for group in zip(*(_registers(b, value) for value in values), strict=True):
@@ -125,6 +129,15 @@ def interleaved(b: Builder, values: list[Value]) -> list[Value]:
     return [
         _picked(b, values, [(e % count, e // count) for e in range(k * lanes, (k + 1) * lanes)]) for k in range(count)
     ]
+
+
+def _qwords(b: Builder, values: list[Value]) -> list[Value] | None:
+    """Qwords, if that is what all pairs of dwords are known to be."""
+    if len(values) % 2 or values[0].lanes == 1:
+        return None
+    found = [qwords_of_halves(b, low, high) for low, high in zip(values[0::2], values[1::2], strict=True)]
+    known = [qwords for qwords in found if qwords is not None]
+    return known if len(known) == len(found) else None
 
 
 def _in_turn(b: Builder, values: list[Value], chunk: int) -> list[Value]:

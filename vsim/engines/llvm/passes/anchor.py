@@ -43,6 +43,29 @@ def _anchored(function: str) -> str:
     return "\n".join(lines)
 
 
+def _has_effect(line: Line) -> bool:
+    """Whether LLVM may keep a line whose result nothing reads."""
+    return not line.result or line.opcode not in _MOVABLE
+
+
+def _needed(blocks: dict[str, Block]) -> set[str]:
+    """The values that lines with effects, branches and phis are computed from."""
+    uses, worklist, found = dict[str, tuple[str, ...]](), list[str](), set[str]()
+    for block in blocks.values():
+        worklist += NAME.findall(block.end.text)
+        worklist += [value for _, values in block.phis.values() for value in values.values()]
+        for line in block.body:
+            if _has_effect(line):
+                worklist += line.uses
+            else:
+                uses[line.result] = line.uses
+    while worklist:
+        if (name := worklist.pop()) not in found:
+            found.add(name)
+            worklist += uses.get(name, ())
+    return found
+
+
 class _Values:
     """Where the values of a function are computed and used.
 
@@ -67,7 +90,8 @@ class _Values:
         self.kind: dict[str, str | None] = {}
         """The block and the type of each value."""
         self.users: dict[str, list[str]] = {}
-        """The blocks that use a value, one for each use."""
+        """The blocks that use a value, one for each use that LLVM does not remove."""
+        needed = _needed(blocks)
         for name, block in blocks.items():
             for phi, (kind, values) in block.phis.items():
                 self.home[phi], self.kind[phi] = name, kind
@@ -76,7 +100,7 @@ class _Values:
             for line in block.body:
                 if line.result:
                     self.home[line.result], self.kind[line.result] = name, result_type(line.operation)
-                for value in line.uses:
+                for value in line.uses if _has_effect(line) or line.result in needed else ():
                     self.users.setdefault(value, []).append(name)
             for value in NAME.findall(block.end.text):
                 self.users.setdefault(value, []).append(name)

@@ -1,0 +1,81 @@
+"""Operations on bits of qwords that are written as two on dwords.
+
+Compilers for platforms that have few operations on integers of 64 bits write the others for each half::
+
+    xor (M1, 16) LOW(0,0)<1>  X(0,0)<2;1,0> Y(0,0)<2;1,0>
+    xor (M1, 16) HIGH(0,0)<1> X(0,1)<2;1,0> Y(0,1)<2;1,0>
+
+Values know of which qwords they are a half, and by which operations. Where both halves become qwords, the builder
+computes these from the qwords, so that nothing is picked apart and interleaved. The dwords are there as well; LLVM
+removes unused ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from visakit.language import types
+
+if TYPE_CHECKING:
+    from vsim.engines.llvm.ir.builder import Builder
+    from vsim.engines.llvm.ir.values import Value
+
+DEEPEST = 4
+"""Operations on operations of so many levels are done again on qwords."""
+
+
+class Half(NamedTuple):
+    """The low (0) or the high dwords (1) of qwords, which may not exist yet."""
+
+    number: int | None
+    """None for a constant, which may be either."""
+    value: Value
+    """The qwords themselves, or the constant dword, or the mask by which ``select`` chooses."""
+    op: str = ""
+    """``and``, ``or``, ``xor`` or ``select`` of halves of other qwords."""
+    operands: tuple[Half, ...] = ()
+    depth: int = 0
+
+
+def half_of_result(op: str, x: Value, y: Value, mask: Value | None = None) -> Half | None:
+    """Which half of qwords the result of an operation on dwords is; None if it is not known to be one."""
+    one, other = x.facts.half or _constant(x), y.facts.half or _constant(y)
+    if not (one and other) or {one.number, other.number} in ({None}, {0, 1}):
+        return None
+    depth = max(one.depth, other.depth) + 1
+    number = other.number if one.number is None else one.number
+    return Half(number, mask or x, op, (one, other), depth) if depth <= DEEPEST else None
+
+
+def _constant(x: Value) -> Half | None:
+    return None if x.constant is None or x.type.size != types.UD.size else Half(None, x)
+
+
+def qwords_of_halves(b: Builder, low: Value, high: Value) -> Value | None:
+    """Qwords of which dwords are the low and the high ones, as operations on qwords; None for any other dwords."""
+    one, other = low.facts.half, high.facts.half
+    if not (one and other and low.lanes == high.lanes and _belong_together(one, other)):
+        return None
+    return b.broadcast(_qwords(b, one, other), low.lanes)
+
+
+def _belong_together(low: Half, high: Half) -> bool:
+    if low.op != high.op or low.number not in (0, None) or high.number not in (1, None):
+        return False
+    if low.number is None or high.number is None:
+        return low.number is high.number
+    if low.op in ("", "select") and low.value is not high.value and low.value.text != high.value.text:
+        return False
+    return all(map(_belong_together, low.operands, high.operands))
+
+
+def _qwords(b: Builder, low: Half, high: Half) -> Value:
+    if low.number is None:
+        assert low.value.constant is not None and high.value.constant is not None
+        return b.const(low.value.constant | high.value.constant << 32, types.UQ)
+    if not low.op:
+        return low.value
+    x, y = (_qwords(b, one, other) for one, other in zip(low.operands, high.operands, strict=True))
+    if low.op == "select":
+        return b.merge(low.value, x, y)
+    return x.binary(y, low.op, low.op)
