@@ -29,10 +29,10 @@ def module(joins, blocks=0):
 @pytest.mark.parametrize(
     ("joins", "blocks", "promoted"),
     [
-        (native.HUGE_JOINS, 0, True),
-        (native.HUGE_JOINS + 1, 0, False),
-        (0, native.HUGE_JOINS + 1, True),
-        (0, native.HUGE_BLOCKS, False),
+        (native.QUICK_ONLY_JOINS, 0, True),
+        (native.QUICK_ONLY_JOINS + 1, 0, False),
+        (0, native.QUICK_ONLY_JOINS + 1, True),
+        (0, native.QUICK_ONLY_BLOCKS, False),
     ],
 )
 def test_which_slots_are_promoted(joins, blocks, promoted, monkeypatch):
@@ -40,6 +40,31 @@ def test_which_slots_are_promoted(joins, blocks, promoted, monkeypatch):
     monkeypatch.setattr(native, "_run_passes", lambda m, machine, names: (found.extend(names), run(m, machine, names)))
     assert native.compile_object(module(joins, blocks))[:4] == b"\x7fELF"
     assert ("sroa" in found) is promoted
+
+
+@pytest.mark.parametrize(("uses", "combined"), [(native.MANY_FILE_USES, True), (native.MANY_FILE_USES + 1, False)])
+def test_instructions_are_combined_where_few_use_the_file(uses, combined, monkeypatch):
+    found = []
+    monkeypatch.setattr(native, "_run_passes", lambda m, machine, names: found.extend(names))
+    lines = [f"  %a{n} = getelementptr i8, ptr %file, i64 {n}" for n in range(uses)]
+    file = "  %file = alloca [1024 x i8], align 64"
+    native.compile_object("\n".join(["define void @f() {", "entry:", file, *lines, "  ret void", "}", ""]))
+    assert "sroa" in found
+    assert ("instruction_combine" in found) is combined
+
+
+@pytest.mark.parametrize("check", ["", "race"])
+def test_huge_modules_that_launches_wait_for(check, monkeypatch):
+    """An observed launch keeps quick code; another has good code."""
+    monkeypatch.setattr(native, "HUGE_BLOCKS", 0)
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    levels, made = [], native.target_machine
+    monkeypatch.setattr(native, "target_machine", lambda level: (levels.append(level), made(level))[1])
+    compiled = native.compile_object
+    monkeypatch.setattr(native, "compile_object", lambda *args: (levels.clear(), compiled(*args))[1])
+    result = np.zeros(128, "i4")
+    Program(build_text(kernel("barriers", 60, 32))).launch("k", 128, 128, [result], engine="llvm", check=check)
+    assert levels[0] == (0 if check else 1)
 
 
 def test_slots_are_promoted_behind_the_split_where_there_are_many_barriers(monkeypatch):

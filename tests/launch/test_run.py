@@ -43,7 +43,7 @@ def test_pipelines(large, huge, monkeypatch):
     Otherwise a third of the kernels try one: of the first, which small modules go through anyway, only large ones.
     """
     monkeypatch.setattr(native, "LARGE_LINES", large)
-    monkeypatch.setattr(native, "HUGE_BLOCKS", huge)
+    monkeypatch.setattr(native, "QUICK_ONLY_BLOCKS", huge)
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     folders = [folder for folder in CASES if folder.name in ("tgllp", "bmg")]
     if not FUZZ:

@@ -191,7 +191,9 @@ class KernelCache:
         found = pipeline.translate(dispatch, variant.full, variant.row, variant.transposed_row)
         quick = quick and native.is_long_in_the_making(found.text, self.image.runs_once)
         functions = self.image.module.all_functions
-        objects = pipeline.compile_objects(found, quick)
+        # Nothing is better than quick code for an observed launch, which waits for its code and cannot begin anew.
+        for_good = any(dispatch.observed) and native.is_huge(found.text)
+        objects = pipeline.compile_objects(found, quick or for_good)
         packed = _packed([functions.index(f) for f in found.functions], found, quick, objects)
         object_cache.save(keys[quick], packed)
         summaries.keep(self.image, dispatch.signature, self.module)

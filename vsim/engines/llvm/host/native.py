@@ -89,8 +89,15 @@ nothing, and unmerged instructions cost code generation more (shuffles of double
 """
 HUGE_BLOCKS, HUGE_JOINS = 5_000, 400
 """Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
-so many of these are places at which lanes meet that whatever lives there is joined. Beyond either, code is selected
-block by block and slots stay in memory: a fourth of the time and less, for code that takes up to twice as long.
+so many of these are places at which lanes meet that whatever lives there is joined. Beyond either, code is quick for a
+launch that waits for its code and cannot begin anew: selected block by block, with slots in memory, in a fourth of the
+time and less, for code that takes up to five times as long.
+"""
+QUICK_ONLY_BLOCKS, QUICK_ONLY_JOINS = 12_000, 1_500
+"""Beyond either, all code is quick, also where good code could be made behind the results (page 171)."""
+MANY_FILE_USES = 500
+"""Uses of the register file in memory beyond which instructions are not combined: LLVM looks at all of them whenever it
+removes one.
 """
 QUICK_LINES, ONCE_LINES = 14_000, 1_500
 """Modules of more lines have quick code first, as a huge module has, and good code when that is made (page 84); the
@@ -132,17 +139,29 @@ def _is_straight(text: str) -> bool:
 
 def is_long_in_the_making(text: str, may_run_once: bool = False) -> bool:
     """Whether good code of a module takes so much longer than quick code that quick code is made first."""
-    return text.count("\n") > (ONCE_LINES if may_run_once else QUICK_LINES) and not _is_huge(text)
+    return text.count("\n") > (ONCE_LINES if may_run_once else QUICK_LINES) and not _is_quick_only(text)
 
 
-def _is_huge(text: str) -> bool:
+def is_huge(text: str) -> bool:
+    """Whether good code of a module takes so long that a launch which must wait for its code has quick code."""
     return text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
+
+
+def _is_quick_only(text: str) -> bool:
+    return text.count(":\n") > QUICK_ONLY_BLOCKS or text.count("\ncheck") > QUICK_ONLY_JOINS
+
+
+def _passes_before_split(text: str) -> tuple[str, ...]:
+    if _is_straight(text):
+        return _BEFORE_STRAIGHT
+    combines = text.count("getelementptr i8, ptr %file,") <= MANY_FILE_USES
+    return tuple(name for name in _BEFORE_SPLIT if combines or name != "instruction_combine")
 
 
 @in_llvm()
 def compile_object(text: str, quick: bool = False) -> bytes:
-    """Native object code of a module, which goes through a short pipeline of our own; a huge
-    one through nearly none, and so one that our pipeline breaks.
+    """Native object code of a module, which goes through a short pipeline of our own; one beyond all limits through
+    nearly none, and so one that our pipeline breaks.
 
     Args:
         quick: whether any module goes through nearly none.
@@ -155,13 +174,13 @@ def compile_object(text: str, quick: bool = False) -> bytes:
     """
     from vsim.analysis.control_flow import MANY_BARRIERS
 
-    huge = quick or _is_huge(text)
-    machine = target_machine(0 if huge else 1)
+    quick = quick or _is_quick_only(text)
+    machine = target_machine(0 if quick else 1)
     module = _verified(text, machine)
-    if huge:
+    if quick:
         _run_pipeline(module, machine)
         return _object_code(module, machine)
-    before = _BEFORE_STRAIGHT if _is_straight(text) else _BEFORE_SPLIT
+    before = _passes_before_split(text)
     late = text.count("@llvm.coro.suspend(") > MANY_BARRIERS
     if not late:
         _run_passes(module, machine, before)

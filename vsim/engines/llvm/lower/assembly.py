@@ -17,8 +17,10 @@ from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import SHARED_SIZE, Key, is_shadow
 from vsim.engines.llvm.support import cooperative, driver
 
-LARGEST_ZERO_STORE = 2048
-"""Bytes of a stack slot up to which one store clears it."""
+LARGEST_ZERO_STORE = 512
+"""Bytes of a stack slot up to which one store clears it. A slot that one store of a vector covers is promoted as that
+vector, of which each access to a part is a shuffle; one that memset clears is promoted in parts.
+"""
 
 
 @dataclass
