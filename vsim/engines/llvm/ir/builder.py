@@ -22,12 +22,10 @@ from vsim.engines.llvm.ir.halves import half_of_result
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text
-from vsim.engines.llvm.ir.rounding_modes import directed, embedded
-from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
+from vsim.engines.llvm.ir.rounding_modes import in_mode
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
 from vsim.engines.llvm.ir.whole_parts import whole_part
-from vsim.engines.llvm.target import fuses
 
 _COMPUTES = ("fma", "sqrt")
 """Intrinsics that read floats as operations do, not as bits; of constants LLVM computes them with denormals."""
@@ -315,6 +313,7 @@ class Builder(Emitter):
     replaced = rounded.replaced
     udiv = quotients.udiv
     whole_part = whole_part
+    in_mode = in_mode
 
     def fdiv(self, x: Value, y: Value) -> Value:
         """Correctly rounded quotient of floats."""
@@ -326,15 +325,6 @@ class Builder(Emitter):
             return self.call("fma", x, y, unknown_of_constants(self, x, y, z))
         lanes = max(x.lanes, y.lanes, z.lanes)
         return self.call_own(*half_fma(self, [self.broadcast(v, lanes) for v in (x, y, z)]))
-
-    def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
-        """An operation on floats or doubles in a rounding mode of the processor (see :mod:`rounding_modes`)."""
-        lanes = max(x.lanes for x in operands)
-        given = [self.broadcast(x, lanes) for x in operands]
-        found = embedded(self, op, mode, data_type, given)
-        if found is None and mode == TOWARD_ZERO and fuses():
-            found = toward_zero(self, op, data_type, given)
-        return found or self.call_own(*directed(self, op, mode, data_type, given))
 
     def call_own(self, name: str, data_type: DataType, operands: Sequence[Value]) -> Value:
         """The result of a function of the module's own."""

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.emitter import Emitter
+from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import ir_type, overload
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.target import has_feature
+from vsim.engines.llvm.target import fuses, has_feature
 
 if TYPE_CHECKING:
     from vsim.engines.llvm.ir.builder import Builder
@@ -114,3 +115,17 @@ def embedded(b: Builder, op: str, mode: int, data_type: DataType, operands: Sequ
         whole = b.value(data_type, width, f"call {result} @{name}({given}{more}, i32 {_EMBEDDED[mode]})")
         parts.append(b.lanes(whole, list(range(there))))
     return b.concat(parts)
+
+
+def in_mode(b: Builder, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
+    """An operation on floats or doubles in a rounding mode of the processor.
+
+    Args:
+        op: as for :func:`directed`.
+    """
+    lanes = max(x.lanes for x in operands)
+    given = [b.broadcast(x, lanes) for x in operands]
+    found = embedded(b, op, mode, data_type, given)
+    if found is None and mode == TOWARD_ZERO and fuses():
+        found = toward_zero(b, op, data_type, given)
+    return found or b.call_own(*directed(b, op, mode, data_type, given))

@@ -10,6 +10,7 @@ which no code is made.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from vsim.engines.llvm.ir.emitter import NAME, UNLIKELY
@@ -66,6 +67,18 @@ def _needed(blocks: dict[str, Block]) -> set[str]:
     return found
 
 
+def _uses(blocks: dict[str, Block]) -> Iterator[tuple[str, str]]:
+    """The block and the value of each use that LLVM does not remove."""
+    needed = _needed(blocks)
+    for name, block in blocks.items():
+        for _, values in block.phis.values():
+            yield from values.items()
+        for line in block.body:
+            if _has_effect(line) or line.result in needed:
+                yield from ((name, value) for value in line.uses)
+        yield from ((name, value) for value in NAME.findall(block.end.text))
+
+
 class _Values:
     """Where the values of a function are computed and used.
 
@@ -90,20 +103,15 @@ class _Values:
         self.kind: dict[str, str | None] = {}
         """The block and the type of each value."""
         self.users: dict[str, list[str]] = {}
-        """The blocks that use a value, one for each use that LLVM does not remove."""
-        needed = _needed(blocks)
+        """The blocks that use a value, one for each use."""
         for name, block in blocks.items():
-            for phi, (kind, values) in block.phis.items():
+            for phi, (kind, _) in block.phis.items():
                 self.home[phi], self.kind[phi] = name, kind
-                for here, value in values.items():
-                    self.users.setdefault(value, []).append(here)
             for line in block.body:
                 if line.result:
                     self.home[line.result], self.kind[line.result] = name, result_type(line.operation)
-                for value in line.uses if _has_effect(line) or line.result in needed else ():
-                    self.users.setdefault(value, []).append(name)
-            for value in NAME.findall(block.end.text):
-                self.users.setdefault(value, []).append(name)
+        for name, value in _uses(blocks):
+            self.users.setdefault(value, []).append(name)
 
     def anchors(self, name: str) -> list[tuple[Line, str]]:
         """The lines of a block whose results are to stay, with the types of these."""
