@@ -49,9 +49,9 @@ to order: a yes may be a false alarm, a no is certain.
   from a math unit, so that f to hf is off by up to 0.5002 units.
 * A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f and bf 0x80, hf 0x400);
   computations and comparisons read denormals of the other types as zeros of the same sign, and they and conversions give
-  such zeros. Plain copies keep them, and so does a plain `mov` from bf to f, which the reference finalizer turns into a
-  shift. A program that never writes `%cr0` keeps no others, as threads begin with 0 there; `vsim --json` reports it if
-  floats were computed (`denormals`).
+  such zeros. Plain copies keep them, `sel` with source modifiers, too, and a plain `mov` from bf to f, which the
+  reference finalizer turns into a shift. A program that never writes `%cr0` keeps no others, as threads begin with 0
+  there; `vsim --json` reports it if floats were computed (`denormals`).
 * Integers are computed with as many bits as they need, for any mixture of types: (-) and (abs) of the least number of a
   type are its greatest plus one, and `.sat` gives the nearest number of the destination to the exact result. Without
   `.sat` its low bits remain.

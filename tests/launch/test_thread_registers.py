@@ -6,6 +6,7 @@ from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
 import vsim
+from visakit import SimulationError
 from visakit.language.platforms import PLATFORMS, find
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*S005")  # %thread_x, where groups cut threads
@@ -101,3 +102,14 @@ ret (M1, 1)
     out = np.zeros(16, "u4")
     vsim.load(build_text(text, "dg2")).launch("k", 13, 13, [out], engine=engine)
     assert out.tolist() == [0x100F, 0x1FFF, 0x1FFF, *[0] * 13]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_more_than_ce0_has(engine):
+    """An instruction that also reads what lanes run is refused with its reason, as any other is."""
+    text = (
+        kernel_head("OUT=uq@qword D=ud*64", "OUT", at=32, SimdSize=8)
+        + "dpas.s8.s8.8.8 (M1, 8) D.0 %ce0.0 D.0 D(0,0)\nret (M1, 1)\n"
+    )
+    with pytest.raises(SimulationError, match=r"reaches byte 32 of '%ce0', whose registers have 4, in 'dpas"):
+        vsim.load(build_text(text, "dg2")).launch("k", 8, 8, [np.zeros(16, "u4")], engine=engine)

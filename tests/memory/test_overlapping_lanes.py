@@ -136,3 +136,24 @@ def test_the_last_bytes_at_distances_that_are_no_stride(distances, engine):
     packed(distances, "gather_scaled.4", start).run(engine)
     with pytest.raises(SimulationError, match="outside"):
         packed(distances, "gather_scaled.4", start + 1).run(engine)
+
+
+OLD = int.from_bytes(CONTENTS[:4].tobytes(), "little")
+NULL_ADDRESSES = {
+    "lsc_atomic_iinc.ugm (M1, 16) LOADED:d32 bti(0x2)[%null]:a32 %null %null": range(OLD, OLD + LANES),
+    "dword_atomic.xchg (M1, 16) T8 %null.0 STORED.0 %null.0 LOADED.0": [OLD, *range(LANES - 1)],
+    "lsc_store.ugm (M1, 16) bti(0x2)[%null]:a32 STORED:d32": [0] * LANES,
+    "scatter_scaled.4 (M1, 16) T8 0x0:ud %null.0 STORED.0": [0] * LANES,
+}
+
+
+@pytest.mark.parametrize("message", NULL_ADDRESSES)
+def test_lanes_with_null_as_address(message):
+    """All lanes access the first element, each of them."""
+    probe = Probe("dg2")
+    probe.buffer("MEM", CONTENTS)
+    probe.fill(LOADED=("ud", [0] * LANES), STORED=("ud", range(LANES)), LEFT=("ud", [0] * LANES))
+    probe.lines += [message, "oword_ld (1) T8 0x0:ud LEFT.0"]
+    found = run_on_both_engines(probe)
+    assert found["LOADED"][:LANES].tolist() == list(NULL_ADDRESSES[message])
+    assert found["LEFT"][0] == (OLD + LANES if "iinc" in message else LANES - 1)

@@ -195,7 +195,7 @@ class BatchExecution:
             step = SEMANTICS[instruction.desc.semantics](machine, instruction)
         except SimulationError as error:
             step = Refused(error.diagnostics)
-        if reads_lanes(prepared.layout, instruction):
+        if reads_lanes(prepared.layout, instruction) and not isinstance(step, Refused):
             step = self._behind_lanes(prepared, step)
         if self.follows_instructions:
             step = observed(prepared.function, number, step, self.running, self.observers)

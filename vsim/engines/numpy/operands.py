@@ -115,7 +115,7 @@ class BatchOperands:
     def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
         """Consecutive elements at a byte offset into a raw operand."""
         if op.var == 0:
-            return _zero(data_type)
+            return _zero(data_type, count)
         return self._read(self._message(op, offset, count, data_type.size), DTYPES[data_type])
 
     def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write:
@@ -241,9 +241,9 @@ def immediate(op: Immediate, count: int) -> Array:
     return np.frombuffer(bits.to_bytes(op.type.size, "little"), DTYPES[op.type]).reshape(1, 1)
 
 
-def _zero(data_type: DataType) -> Read:
-    """What %null reads as."""
-    zero = NumpyAlgebra().const(0, data_type)
+def _zero(data_type: DataType, count: int = 1) -> Read:
+    """What %null reads as; a message has so many lanes also where it has all its addresses there."""
+    zero = np.broadcast_to(NumpyAlgebra().const(0, data_type), (1, count))
     return lambda: zero
 
 
