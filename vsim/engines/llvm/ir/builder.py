@@ -26,6 +26,7 @@ from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
 from vsim.engines.llvm.ir.whole_parts import whole_part
+from vsim.engines.llvm.ir.word_products import high_product
 from vsim.engines.llvm.target import fuses
 
 _COMPUTES = ("fma", "sqrt")
@@ -312,6 +313,7 @@ class Builder(Emitter):
     replaced = rounded.replaced
     udiv = quotients.udiv
     whole_part = whole_part
+    high_product = high_product
 
     def fdiv(self, x: Value, y: Value) -> Value:
         """Correctly rounded quotient of floats."""
