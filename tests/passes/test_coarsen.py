@@ -173,6 +173,17 @@ def test_long_wide_and_ordered_kernels_run_single_threads(monkeypatch):
     assert together(text, 4) == 1
 
 
+def test_barriers_that_are_close_to_each_other(monkeypatch):
+    """Two threads run abreast between them, in however long kernels, and in spite of private loops."""
+    text = HEAD + ROUNDS.replace("@", "") + EXCHANGE + TAIL
+    assert together(text, 4) == 1
+    monkeypatch.setattr(coarsen, "LINES_PER_BARRIER", 10_000)
+    assert together(text, 4) == 4
+    monkeypatch.setattr(coarsen, "MAXIMUM_LINES", {2: 1, 4: 1})
+    assert together(text, 4) == 2
+    assert (run(text, 4, 1, "llvm") == run(text, 4, 1, "numpy")).all()
+
+
 @pytest.mark.parametrize("first", PIECES)
 @effort(4, 0.5, shrink=False)
 @given(

@@ -178,3 +178,24 @@ def test_short_code_is_left_alone(monkeypatch):
     assert strips_of(text_of(1, False, count=60)) == (1, 0)
     monkeypatch.setattr(strip_mine, "REGISTERS", dict.fromkeys(strip_mine.REGISTERS, 1 << 10))
     assert strips_of(text_of(1, False)) == (1, 0)
+
+
+def test_strips_of_words(monkeypatch):
+    """A vector of words has twice as many lanes as one of dwords, so a strip has, too."""
+    monkeypatch.setattr(strip_mine, "LEAST_LINES", 3)
+    monkeypatch.setattr(strip_mine, "REGISTERS", dict.fromkeys(strip_mine.REGISTERS, 1))
+    module = """define void @group(ptr %p) {
+entry:
+  %a = load <64 x WORD>, ptr %p, align 4
+  %b = add <64 x WORD> %a, %a
+  %c = icmp ult <64 x WORD> %b, %a
+  %d = select <64 x i1> %c, <64 x WORD> %a, <64 x WORD> %b
+  %e = icmp ult <64 x WORD> %d, %a
+  %f = select <64 x i1> %e, <64 x WORD> %b, <64 x WORD> %d
+  store <64 x WORD> %f, ptr %p, align 4
+  ret void
+}
+"""
+    for word, lanes in ("i16", 16), ("i32", 8), ("i64", 8):
+        found = strip_mine.strip_mine(module.replace("WORD", word), 256)
+        assert f"%b.s = add <{lanes} x {word}>" in found and f"%strip.next, {64 // lanes}\n" in found

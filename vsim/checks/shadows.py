@@ -326,6 +326,10 @@ class ShadowAlgebra:
         found = self.inner.whole_part(x.value, data_type)
         return None if found is None else self.whole(found, x)
 
+    def high_product(self, x: Tracked, y: Tracked) -> Tracked | None:
+        found = self.inner.high_product(x.value, y.value)
+        return None if found is None else self.whole(found, x, y)
+
     def absolute(self, x: Tracked) -> Tracked:
         return self.whole(self.inner.absolute(x.value), x)
 

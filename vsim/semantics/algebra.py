@@ -139,6 +139,9 @@ class Algebra(Protocol):
         engine uses the general way.
         """
 
+    def high_product(self, x: Lanes, y: Lanes) -> Lanes | None:
+        """The high dwords of products of UQ below 2**32, as UD. None where an engine uses the general way."""
+
     def absolute(self, x: Lanes) -> Lanes:
         """Absolute value of a float (clears the sign)."""
 

@@ -8,7 +8,7 @@ from visakit.language import types
 from visakit.language.operands import General, Indirect, VectorOperand
 from visakit.language.program import Instruction
 from visakit.language.types import UQ, Q
-from vsim.semantics.algebra import Machine, Step
+from vsim.semantics.algebra import Lanes, Machine, Step
 from vsim.semantics.core import SEMANTICS, destination, mask_of, semantics, source, type_of_source
 
 
@@ -21,7 +21,13 @@ def mulh(m: Machine, instruction: Instruction) -> Step:
     wide = Q if signed else UQ
     x, y = source(m, args["src0"], count, wide), source(m, args["src1"], count, wide)
     write, mask = destination(m, args["dst"], count, types.UD), mask_of(m, instruction)
-    return lambda: write(a.cast((x() * y()) >> a.const(32, wide), types.UD), mask())
+
+    def high() -> Lanes:
+        left, right = x(), y()
+        found = None if signed else a.high_product(left, right)
+        return a.cast((left * right) >> a.const(32, wide), types.UD) if found is None else found
+
+    return lambda: write(high(), mask())
 
 
 def halves(instruction: Instruction, grf_size: int) -> tuple[VectorOperand, VectorOperand]:

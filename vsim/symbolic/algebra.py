@@ -324,6 +324,9 @@ class SymbolicAlgebra:
     def whole_part(self, x: SymbolicLanes, data_type: DataType) -> None:
         return None
 
+    def high_product(self, x: SymbolicLanes, y: SymbolicLanes) -> None:
+        return None
+
     def absolute(self, x: SymbolicLanes) -> SymbolicLanes:
         return x.each(lambda e: floats.absolute(e, x.type))
 

@@ -229,6 +229,9 @@ class NumpyAlgebra:
     def whole_part(self, x: Array, data_type: DataType) -> None:
         return None
 
+    def high_product(self, x: Array, y: Array) -> None:
+        return None
+
     def absolute(self, x: Array) -> Array:
         return np.abs(x)
 

@@ -26,6 +26,7 @@ from vsim.engines.llvm.ir.rounding_modes import in_mode
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
 from vsim.engines.llvm.ir.whole_parts import whole_part
+from vsim.engines.llvm.ir.word_products import high_product
 
 _COMPUTES = ("fma", "sqrt")
 """Intrinsics that read floats as operations do, not as bits; of constants LLVM computes them with denormals."""
@@ -314,6 +315,7 @@ class Builder(Emitter):
     udiv = quotients.udiv
     whole_part = whole_part
     in_mode = in_mode
+    high_product = high_product
 
     def fdiv(self, x: Value, y: Value) -> Value:
         """Correctly rounded quotient of floats."""

@@ -16,6 +16,10 @@ from vsim.engines.llvm.passes.thread_copies import ORDERED, Impossible, ThreadCo
 
 MAXIMUM_LINES = {2: 1700, 4: 1300}
 """Lines of a thread's code up to which so many threads are coarsened: all lines may be compiled so many times."""
+LINES_PER_BARRIER, LINES_WITH_CLOSE_BARRIERS = 240, 7000
+"""Lines of a thread's code for each barrier, and in all, up to which two threads are coarsened in spite of private
+loops and of ``MAXIMUM_LINES``: resuming takes much of the time then, as in functions of work-groups.
+"""
 LINES_PER_INSTRUCTION = 14
 """Lines of a thread's code for each instruction of the kernel. Where there are more, most are those of lanes that are
 accessed one by one, of which several threads are no faster, and an instruction takes a millisecond to compile.
@@ -38,11 +42,13 @@ class PhasedThread(ThreadCode):
     Args:
         head: lines in front of it.
         lines: the code, from its first label on.
+        may_loop: whether private loops are allowed.
     """
 
-    def __init__(self, head: Sequence[str], lines: Sequence[str]) -> None:
+    def __init__(self, head: Sequence[str], lines: Sequence[str], may_loop: bool) -> None:
         self.waits: set[str] = set()
         """Blocks that end with a barrier."""
+        self.may_loop = may_loop
         blocks = blocks_of(self._plain(lines))
         if blocks is None:
             raise Impossible
@@ -84,7 +90,7 @@ class PhasedThread(ThreadCode):
                 raise Impossible
         if not self.entered(inside) <= inside | {name} or inside & self.waits or name in inside or name in self.waits:
             raise Impossible
-        if self.has_loop(inside):
+        if not self.may_loop and self.has_loop(inside):
             raise Impossible
         self.add_region(name, postdominator, inside)
 
@@ -157,8 +163,11 @@ def coarsen(text: str, most: int, vectors: int, instructions: int) -> tuple[str,
     behind = lines.index("  ret ptr %handle", end) + 1
     finish = lines.index("}", behind)
     code_lines = [*lines[first:end], *lines[behind:finish]]
+    most_lines = LINES_PER_BARRIER * sum(bool(_SUSPEND.fullmatch(line)) for line in code_lines)
+    waits_often = len(code_lines) <= min(most_lines, LINES_WITH_CLOSE_BARRIERS)
+    maximum = MAXIMUM_LINES | ({2: LINES_WITH_CLOSE_BARRIERS} if waits_often else {})
     count = most
-    while count > 1 and (len(code_lines) > MAXIMUM_LINES[count] or count * vectors > MOST_VECTORS):
+    while count > 1 and (len(code_lines) > maximum[count] or count * vectors > MOST_VECTORS):
         count //= 2
     if (
         count == 1
@@ -167,7 +176,7 @@ def coarsen(text: str, most: int, vectors: int, instructions: int) -> tuple[str,
     ):
         return text, 1
     try:
-        code = PhasedThread(lines[setup:begun], code_lines)
+        code = PhasedThread(lines[setup:begun], code_lines, waits_often)
     except Impossible:
         return text, 1
     if code.serial_lines > SERIAL_LINES * len(code.waits):

@@ -4,7 +4,8 @@ A value of 32 dwords takes four vectors of 256 bits. Code with more live values 
 is full of spills, and four times as long as necessary, which costs time in the instruction cache and in the compiler.
 The lane-wise part of a long block (``shl``, ``add``, ``select``...) becomes a loop over strips; code in front of it and
 behind it exchanges values with it through memory. A strip has two vectors, as the instructions of one fill the latency
-of the other; it has one vector where two would not nearly fit into registers.
+of the other; it has one vector where two would not nearly fit into registers. Where most values are words, a vector has
+twice as many lanes.
 
 Compilers split instructions of 32 lanes for processors without them: two instructions of 16 lanes follow each other,
 which differ in their operands alone. If all lines of a block form such isomorphic pairs, each pair becomes one line.
@@ -250,8 +251,11 @@ class _Part:
 
     def strip(self, bits: int) -> int:
         """Lanes of a strip; 0 if the block stays unchanged."""
-        register_bits, vector, all_lanes = REGISTERS[bits] * bits, bits // 32, self.lanes * self.width
-        if len(self.values) < LEAST_LINES * self.width or all_lanes % vector or all_lanes % LEAST_LANES:
+        register_bits, all_lanes = REGISTERS[bits] * bits, self.lanes * self.width
+        if len(self.values) < LEAST_LINES * self.width:
+            return 0
+        vector = bits // self._element_bits()
+        if all_lanes % vector or all_lanes % LEAST_LANES:
             return 0
         live = self._live_bits()
         if live <= register_bits:
@@ -259,6 +263,13 @@ class _Part:
         one, two = max(vector, LEAST_LANES), min(2 * vector, all_lanes)
         lanes = one if live * two > 2 * register_bits * all_lanes else two
         return 0 if (self.width, lanes) == (1, all_lanes) else lanes
+
+    def _element_bits(self) -> int:
+        """The size of most elements, masks apart; that of dwords at most."""
+        counts: dict[str, int] = defaultdict(int)
+        for value in self.values.values():
+            counts[_element(value.kind)] += not value.uniform and value.kind[-3:] != "i1>"
+        return min(int(max(counts, key=lambda element: counts[element])[1:]), 32)
 
     def _live_bits(self) -> int:
         """The most bits that values of the part take at once, in its order."""
