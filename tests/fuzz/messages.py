@@ -137,7 +137,7 @@ class Messages:
             return self._lsc_atomic(own, head, guard)
         if own and self.has_pointers and self.random.random() < 0.5:
             wide = self.random.choice(("", ".64", ".16"))
-            return [f"{guard}svm_atomic.{op}{wide} {head} AT.0 {' '.join(operands)} {result}"]
+            return [f"{guard}svm_atomic.{op}{wide} {head} AT.0 {result} {' '.join(operands)}"]
         place, wide = ("T8 OFF.0", self.random.choice(("", "", ".16", ".64"))) if own else ("T11 SUM_OFF.0", "")
         return [f"{guard}dword_atomic.{op}{wide} {head} {place} {' '.join(operands)} {result}"]
 
