@@ -54,8 +54,8 @@ LINES = [
     st.booleans(),
 )
 def test_halves_in_any_order(parts, ends, running, predicate, turned):
-    """Whatever is done to halves, some of it in a loop that the lanes leave one after the other; what is written as
-    qwords and what is stored as pairs of dwords is the same.
+    """Operations on halves, some of them in a loop that the lanes leave one after the other, give the same qwords in
+    registers and, stored as pairs of dwords, in memory.
     """
     probe, words = Probe(running=running), np.random.default_rng(7).integers(0, 1 << 32, 160, "u4")
     probe.fill(**{name: ("uq", words[32 * n : 32 * n + 32].tobytes()) for n, name in enumerate("QRS")})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.counting import counted_alike
 from support.probe import LANES, Probe
-from support.programs import build_text, kernel_head
+from support.programs import LANE_NUMBERS, build_text, kernel_head
 from support.strategies import ENGINES
 
 from visakit import SimulationError
@@ -264,9 +264,8 @@ def test_lanes_of_both_sides_meet_before_all_do(engine):
 
 PRIVATE = (
     kernel_head("BASE=uq OUT=uq LANE=uw*16 AT=uq*16 FAR=uq*16 X=ud*16 P1=P*16 P2=P*16", "BASE OUT")
-    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
-add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
-mul (M1, 16) AT(0,0)<1> LANE(0,0)<1;1,0> 4:uw
+    + LANE_NUMBERS
+    + """mul (M1, 16) AT(0,0)<1> LANE(0,0)<1;1,0> 4:uw
 mul (M1, 16) FAR(0,0)<1> LANE(0,0)<1;1,0> 4:uw
 add (M1, 16) FAR(0,0)<1> FAR(0,0)<1;1,0> OUT(0,0)<0;1,0>
 add (M1, 16) AT(0,0)<1> AT(0,0)<1;1,0> BASE(0,0)<0;1,0>

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support.counting import counted_alike
-from support.programs import build_text, kernel_head
+from support.programs import LANE_NUMBERS, build_text, kernel_head
 from support.strategies import ENGINES, effort
 
 from vsim.engines.llvm.pipeline import translate
@@ -19,9 +19,8 @@ TEXT = (
         "ROUNDS OUT",
         SimdSize=16,
     )
-    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
-add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
-mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
+    + LANE_NUMBERS
+    + """mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
 shl (M1_NM, 1) S(0,0)<1> %thread_x(0,0)<0;1,0> 2:uw
 add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> ROUNDS(0,0)<0;1,0>
 mov (M1, 16) AT(0,0)<1> S(0,0)<0;1,0>

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.counting import counted_alike
-from support.programs import build_text, kernel_head
+from support.programs import LANE_NUMBERS, build_text, kernel_head
 from support.strategies import ENGINES, effort
 
 from visakit import SimulationError
@@ -28,9 +28,8 @@ HEAD = (
         "ROUNDS TABLE OUT",
         SimdSize=16,
     )
-    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
-add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
-mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
+    + LANE_NUMBERS
+    + """mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
 shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
 add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> ROUNDS(0,0)<0;1,0>
 svm_gather.4.1 (M1, 16) AT.0 N.0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe
-from support.programs import build_text, kernel_head
+from support.programs import LANE_NUMBERS, build_text, kernel_head
 from support.strategies import CHECKED, ENGINES, RUNNING, WORD, effort, flow_programs, words
 
 from vsim.program import Program
@@ -234,9 +234,8 @@ def test_programs(program, x, running):
 
 GROUP = (
     kernel_head("OUT=uq LANE=uw*16 ID=ud*16 TO=ud*16 X=ud*16 AT=uq*16 NUMBER=ud P1=P*16", "OUT", SimdSize=16, SLMSize=4)
-    + """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
-add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
-and (M1_NM, 1) NUMBER(0,0)<1> %r0(0,2)<0;1,0> 0xff:ud
+    + LANE_NUMBERS
+    + """and (M1_NM, 1) NUMBER(0,0)<1> %r0(0,2)<0;1,0> 0xff:ud
 mad (M1, 16) ID(0,0)<1> NUMBER(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
 shl (M1, 16) TO(0,0)<1> ID(0,0)<1;1,0> 2:ud
 mul (M1, 16) X(0,0)<1> ID(0,0)<1;1,0> 7:ud

@@ -124,6 +124,12 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     return bool((a == b).all())
 
 
+LANE_NUMBERS = """mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
+"""
+"""The numbers of 16 lanes in LANE, of words."""
+
+
 def kernel_head(variables: str, inputs: str = "", *, name: str = "k", at: int | str = 64, **attributes: object) -> str:
     """The beginning of a kernel's text.
 

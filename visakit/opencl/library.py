@@ -306,7 +306,7 @@ def _compile(ffi: object, place: str) -> Path:
 
 
 def _failed(message: str, hint: str) -> FileError:
-    return FileError(Diagnostic("U005", message, None, f"{hint}; visakit doctor shows what is installed"))
+    return FileError(Diagnostic("U005", message, None, f"{hint}; visakit doctor lists the installed parts"))
 
 
 def install_library(folder: str, name: str) -> Path:

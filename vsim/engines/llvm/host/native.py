@@ -89,9 +89,9 @@ nothing, and unmerged instructions cost code generation more (shuffles of double
 """
 HUGE_BLOCKS, HUGE_JOINS = 5_000, 400
 """Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
-so many of these are places at which lanes meet that whatever lives there is joined. Beyond either, code is quick for a
-launch that waits for its code and cannot begin anew: selected block by block, with slots in memory, in a fourth of the
-time and less, for code that takes up to five times as long.
+lanes meet at so many of these, as live values are joined there. Beyond either, a launch that waits for its code and
+cannot begin anew has quick code: LLVM selects it block by block, with slots in memory, in a fourth of the time and
+less; it takes up to five times as long.
 """
 QUICK_ONLY_BLOCKS, QUICK_ONLY_JOINS = 12_000, 1_500
 """Beyond either, all code is quick, also where good code could be made behind the results (page 171)."""
@@ -144,11 +144,15 @@ def is_long_in_the_making(text: str, may_run_once: bool = False) -> bool:
 
 def is_huge(text: str) -> bool:
     """Whether good code of a module takes so long that a launch which must wait for its code has quick code."""
-    return text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
+    return _exceeds(text, HUGE_BLOCKS, HUGE_JOINS)
 
 
 def _is_quick_only(text: str) -> bool:
-    return text.count(":\n") > QUICK_ONLY_BLOCKS or text.count("\ncheck") > QUICK_ONLY_JOINS
+    return _exceeds(text, QUICK_ONLY_BLOCKS, QUICK_ONLY_JOINS)
+
+
+def _exceeds(text: str, blocks: int, joins: int) -> bool:
+    return text.count(":\n") > blocks or text.count("\ncheck") > joins
 
 
 def _passes_before_split(text: str) -> tuple[str, ...]:
