@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe, translated
-from support.programs import build_text
+from support.programs import build_text, kernel_head
 from support.strategies import CHECKED, ENGINES, RUNNING
 
+from visakit.diagnostics import SimulationError
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.split_instructions import SplitInstructions
 from vsim.program import Program
@@ -31,13 +32,13 @@ DECLARATIONS = [
 ]
 
 
-def joined(*lines, lanes=LANES, kept=frozenset()):
+def joined(*lines, lanes=LANES, kept=frozenset(), atomics=False):
     """The numbers of instructions that run with an earlier one."""
     variables = [f".decl {n} v_type=G type=ud num_elts=16 align=GRF" for n in "AB"]
     variables.append(".decl Q v_type=G type=uq num_elts=16 align=GRF")
     head = [".version 4.1", '.kernel "k"', *variables, *DECLARATIONS, ".kernel_attr SimdSize=16"]
     function = build_text("\n".join([*head, *lines, "ret (M1, 1)"]) + "\n", "xehp").module.kernels[0]
-    split = SplitInstructions(function, layout_of(function, 32), lanes, kept)
+    split = SplitInstructions(function, layout_of(function, 32), lanes, kept, atomics)
     split.join(control_flow(function).blocks())
     return split.left_out
 
@@ -163,3 +164,73 @@ ret (M1, 1)
     ir = translated(Program(build_text(text, "xehp")), [np.zeros(64, "u1")])
     assert "<16 x i64>" in ir
     assert not re.search(r"(store <16 x i64>|select <16 x i1> [^,]*, <16 x i64>)", ir)
+
+
+ATOMICS = ["svm_atomic.xchg (M1, 8) Q.0 B.0 A.0 %null.0", "svm_atomic.xchg (M3, 8) Q.64 B.32 A.32 %null.0"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "atomics", "expected"),
+    [
+        (ATOMICS, True, {1}),
+        (ATOMICS, False, set()),
+        ([ATOMICS[0], ATOMICS[1].replace("Q.64", "Q.32")], True, set()),
+        ([ATOMICS[0], ATOMICS[1].replace("xchg", "add")], True, set()),
+        ([ATOMICS[0], "svm_atomic.add (M1, 8) Q.0 %null.0 A.0 %null.0", ATOMICS[1]], True, set()),
+        ([ATOMICS[0], "svm_gather.4.1 (M1, 8) Q.0 C0.0", ATOMICS[1]], True, set()),
+        ([ATOMICS[0], "mov (M3, 8) A(1,0)<1> B(0,0)<1;1,0>", ATOMICS[1]], True, set()),
+        ([ATOMICS[0], "mov (M1, 8) C0(0,0)<1> C1(0,0)<1;1,0>", ATOMICS[1]], True, {2}),
+    ],
+)
+def test_atomics_of_halves_run_together(lines, atomics, expected):
+    """If nothing but arithmetic of other registers is between them."""
+    assert joined(*lines, atomics=atomics) == expected
+
+
+ATOMIC_KERNEL = (
+    kernel_head("OUT=uq@qword X=ud*16 BYTE=ud*16 AT=uq*16 V=ud*16 OLD=ud*16 P1=P*16", "OUT", SimdSize=16)
+    + """
+mov (M1, 8) X(0,0)<1> 0x76543210:uv
+add (M3, 8) X(1,0)<1> X(0,0)<1;1,0> 0x8:ud
+and (M1, 16) BYTE(0,0)<1> X(0,0)<1;1,0> 0x3:ud
+mul (M1, 16) BYTE(0,0)<1> BYTE(0,0)<1;1,0> 0x4:ud
+FAR
+add (M1, 16) AT(0,0)<1> BYTE(0,0)<1;1,0> OUT(0,0)<0;1,0>
+add (M1, 16) V(0,0)<1> X(0,0)<1;1,0> 0x5:ud
+cmp.ne (M1, 16) P1 V(0,0)<1;1,0> 0x9:ud
+mov (M1, 16) OLD(0,0)<1> 0x0:ud
+svm_atomic.OP (M1, 8) AT.0 OLD.0 V.0 X.0
+svm_atomic.OP (M3, 8) AT.64 OLD.32 V.32 X.32
+shl (M1, 16) BYTE(0,0)<1> X(0,0)<1;1,0> 0x2:ud
+add (M1, 16) BYTE(0,0)<1> BYTE(0,0)<1;1,0> 0x100:ud
+add (M1, 16) AT(0,0)<1> BYTE(0,0)<1;1,0> OUT(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 16) AT.0 OLD.0
+ret (M1, 1)
+"""
+)
+
+
+@pytest.mark.parametrize("predicate", ["", "(P1) "])
+@pytest.mark.parametrize("op", ["xchg", "add", "cmpxchg"])
+def test_lanes_of_both_halves_act_in_their_order(op, predicate):
+    text = ATOMIC_KERNEL.replace("FAR\n", "").replace("svm_atomic.OP", f"{predicate}svm_atomic.{op}")
+    if op != "cmpxchg":
+        text = text.replace("V.0 X.0", "V.0 %null.0").replace("V.32 X.32", "V.32 %null.0")
+    found = []
+    for engine in ENGINES:
+        data = np.arange(128, dtype="u4")
+        Program(build_text(text)).launch("k", 16, 16, [data], engine=engine, threads=1)
+        found.append(data.tolist())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("lane", [2, 8, 11])
+def test_faults_of_atomics_name_their_half(lane):
+    far = f"cmp.eq (M1, 16) P1 X(0,0)<1;1,0> {lane}:ud\n(P1) mov (M1, 16) BYTE(0,0)<1> 0x10000:ud\n"
+    text = ATOMIC_KERNEL.replace("FAR\n", far).replace("svm_atomic.OP", "svm_atomic.cmpxchg")
+    found = []
+    for engine in ENGINES:
+        with pytest.raises(SimulationError) as error:
+            Program(build_text(text)).launch("k", 16, 16, [np.zeros(128, "u4")], engine=engine, threads=1)
+        found.append(str(error.value))
+    assert found[0] == found[1] and f"svm_atomic.cmpxchg (M{1 if lane < 8 else 3}, 8)" in found[0]

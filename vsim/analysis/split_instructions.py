@@ -8,6 +8,7 @@ Compilers split an instruction whose operands are too wide for the hardware, for
     add  (M3, 8) V4(1,0)<1> V6(0,0)<1;1,0> V4(1,0)<1;1,0>
 
 The second half runs with the first one, if nothing between them hinders it. V6 is then laid out right behind V5.
+Atomics of halves of the lanes run together, too, if no other access is between them: lanes act one after the other.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from functools import cached_property
 from itertools import product
 
 from visakit.language import types
-from visakit.language.operands import Execution, General, Immediate, Predicate, region_elements
+from visakit.language.operands import Execution, General, Immediate, Predicate, Raw, region_elements
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction
+from visakit.rules.message_sizes import message_sizes
 from vsim.analysis.register_accesses import R0, Accesses, Bank, RegisterAccess
 from vsim.semantics.core import BY_LANE
 from vsim.semantics.registers import NULL, Layout
@@ -30,6 +32,7 @@ _SECOND_RESULTS = ("carry", "borrow")
 """Operands whose variables may go one behind the other. Threads of 32 lanes in two halves of 16 have all of their
 variables apart, and stay so: their messages are for halves, too.
 """
+_ATOMIC = "svm_atomic"
 _OPERANDS = (General, Immediate, Predicate)
 
 
@@ -41,12 +44,14 @@ class SplitInstructions:
         layout: of the function's registers, in which some go behind others.
         lanes: of a thread.
         kept: numbers of instructions to leave alone.
+        atomics: whether halves of atomics may run together, lane after lane.
     """
 
     function: Function
     layout: Layout
     lanes: int
     kept: frozenset[int] = frozenset()
+    atomics: bool = False
 
     def __post_init__(self) -> None:
         self.instructions = list(self.function.instructions)
@@ -72,13 +77,14 @@ class SplitInstructions:
     def _joins(self, start: int, pc: int) -> bool:
         """Whether an instruction was a second half that is now put to the first one."""
         second = self.instructions[pc]
-        if pc in self.kept or not self._is_second(second) or not self._is_plain(pc):
+        atomic = self._is_atomic(pc)
+        if pc in self.kept or not self._is_second(second) or not (atomic or self._is_plain(pc)):
             return False
         between: list[int] = []
         for n in range(pc - 1, max(start, pc - WINDOW) - 1, -1):
             if n in self.left_out:
                 continue
-            if not self._is_plain(n):
+            if not (self._is_plain(n) or (atomic and self._is_atomic(n))):
                 return False
             first = self.instructions[n]
             pairs = None if n in self.kept or first.desc is not second.desc else self._pairs(first, second)
@@ -87,6 +93,8 @@ class SplitInstructions:
                     return False
                 self._put(n, pc, pairs)
                 return True
+            if self._is_atomic(n):
+                return False
             between.append(n)
         return False
 
@@ -107,6 +115,11 @@ class SplitInstructions:
             i = self.instructions[n]
             found = self._plain[n] = self._computes_by_lane(i) and not self.accesses.beyond(i)
         return found
+
+    def _is_atomic(self, n: int) -> bool:
+        """Whether an instruction is an atomic at an address for each lane, which the registers of its halves follow."""
+        i = self.instructions[n]
+        return self.atomics and i.desc.semantics == _ATOMIC and not self.accesses.beyond(i)
 
     def _computes_by_lane(self, i: Instruction) -> bool:
         if i.desc.semantics not in BY_LANE or any(f.kind in "rw" for f in i.desc.fields):
@@ -146,10 +159,14 @@ class SplitInstructions:
             return None
         if one.offset + 2 * size > self.lanes:
             return None
-        pairs = set[tuple[int, int]]()
+        pairs, grf_size = set[tuple[int, int]](), self.layout.grf_size
         for name, op in first.args.items():
             where = pairs if name in _SECOND_RESULTS else None
-            if name != "exec" and not self._continues(op, second.args.get(name), size, where):
+            behind = second.args.get(name)
+            if isinstance(op, Raw) and isinstance(behind, Raw) and op.var:
+                if (behind.var, behind.offset) != (op.var, op.offset + message_sizes(first, grf_size)[name]):
+                    return None
+            elif name != "exec" and not self._continues(op, behind, size, where):
                 return None
         return pairs
 
@@ -179,6 +196,25 @@ class SplitInstructions:
         """Root variables that stay where they are: their addresses are taken, or an operand exceeds them and faults."""
         beyond = {register for i in self.function.instructions for register in self.accesses.beyond(i)}
         return {*self.layout.file_offsets, *(number for file, number in beyond if file is Bank.GENERAL)}
+
+
+def half_of_lane(function: Function, number: int, lane: int) -> tuple[int, int]:
+    """The instruction that acts for a lane of an atomic or a later half of it, and the number of the lane there.
+
+    Args:
+        lane: counted from the first one of the instruction with this number.
+    """
+    instructions = function.instructions
+    while instructions[number].desc.semantics == _ATOMIC:
+        execution = instructions[number].args["exec"]
+        if lane < execution.size:
+            break
+        lane -= execution.size
+        behind = execution.offset + execution.size
+        later = range(number + 1, len(instructions))
+        halves = (n for n in later if instructions[n].desc is instructions[number].desc)
+        number = next(n for n in halves if instructions[n].args["exec"].offset == behind)
+    return number, lane
 
 
 def _operands(i: Instruction) -> Iterator[object]:

@@ -8,6 +8,7 @@ from visakit.diagnostics import Diagnostic, RegisterValue, SimulationError
 from visakit.language.calls import size_difference, uncallable
 from visakit.language.program import Function, Instruction
 from visakit.rules.message_sizes import length_difference, shape_difference
+from vsim.analysis.split_instructions import half_of_lane
 from vsim.analysis.waiting import group_barriers
 from vsim.checks.findings import Who
 from vsim.checks.kinds import ended_instance, finding_of
@@ -56,7 +57,8 @@ def fault(
     counts = dispatch.group_counts
     group = dispatch.group(record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z))
     function = functions[record.function] if record.function < len(functions) else dispatch.kernel
-    number = record.instruction
+    number, half_lane = half_of_lane(function, record.instruction, record.lane)
+    record = record._replace(lane=half_lane)
     if record.kind == cx.BARRIER and not dispatch.takes_turns:
         barriers = group_barriers(function)
         number = number if len(barriers) > 1 else barriers[0]

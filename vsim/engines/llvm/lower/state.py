@@ -135,7 +135,9 @@ class FunctionState:
         """The instructions of the function, with those together that are halves of one, and which are left out then."""
         if self.dispatch.checks or any(self.dispatch.observed):
             return self.function.instructions, frozenset()
-        split = SplitInstructions(self.function, self.layout, self.lanes, inductions)
+        split = SplitInstructions(
+            self.function, self.layout, self.lanes, inductions, atomics=not self.dispatch.takes_turns
+        )
         split.join(self.flow.blocks())
         self.lane_writes = {w.first: w for w in lane_writes(self.function, self.layout, self.flow.blocks())}
         others = (pc for writes in self.lane_writes.values() for pc in writes.instructions[1:])
