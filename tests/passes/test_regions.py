@@ -282,3 +282,16 @@ def test_a_half_of_two_joined_vectors_is_one_of_them():
         "bmg",
     )
     assert found.count("shufflevector <16 x i32>") <= 2, found
+
+
+def test_a_negated_selection_has_the_lanes_of_its_destination():
+    """Its low bits follow from the low bits of the sources, so 16 dwords need no qwords."""
+    text = """cmp.lt (M1, 16) P1 V(0,0)<1;1,0> 0x5:ud
+(P1) sel (M1, 16) W(0,0)<1> (-)W(0,0)<1;1,0> 0x0:d
+mov (M1, 16) V(0,0)<1> W(0,0)<1;1,0>
+lsc_store.ugm (M1_NM, 1) flat[OUT]:a64 V:d32x16t"""
+    registers = """.decl V v_type=G type=ud num_elts=16 align=GRF
+.decl W v_type=G type=d num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16"""
+    found = ir_of(text.split("\n"), registers.split("\n"), "bmg")
+    assert "<16 x i64>" not in found and "select <16 x i1>" in found

@@ -22,6 +22,7 @@ from vsim.semantics.core import (
     float_type,
     integer_of,
     is_modified,
+    kept_type,
     mask_of,
     operand,
     semantics,
@@ -209,8 +210,9 @@ def _selection_type(m: Machine, instruction: Instruction) -> DataType:
     t, other = (element_type(m.type_of(op)) for op in ops)
     if t is other and not ((t.is_integer or t is types.BF) and is_modified(instruction)):
         return t
-    t = arithmetic_type([type_of_source(m, op) for op in ops], m.type_of(instruction.args["dst"]), instruction)
-    return integer_of(8, True) if t.is_integer and is_modified(instruction) else t
+    target = m.type_of(instruction.args["dst"])
+    t = arithmetic_type([type_of_source(m, op) for op in ops], target, instruction)
+    return kept_type(integer_of(8, True), target, instruction) if t.is_integer and is_modified(instruction) else t
 
 
 def _comparison_type(m: Machine, instruction: Instruction) -> DataType:
