@@ -126,12 +126,17 @@ def test_threads_have_the_lanes_that_groups_need(items, lanes):
         ("spmm", "bmg", 16),
         ("sums", "bmg", 8),
         ("sums", "tgllp", 8),
+        ("mvt", "bmg", 16),
+        ("mvt", "tgllp", 16),
+        ("crc", "bmg", 0),
         ("spmm", "tgllp", 0),
         ("gaussian", "bmg", 0),
     ],
 )
 def test_which_kernels_have_fewer_lanes(name, device, width):
-    """Rows of a group that branch on memory, and lanes that write separate rows, unless the launch is observed."""
+    """Rows of a group that branch on memory, and lanes that go over separate rows, but not byte by byte, unless the launch
+    is observed.
+    """
     program, work = of_suite(name, device)
     assert translated(bound(program, work)).width == width
     assert not translated(bound(program, work, profile=True)).width
@@ -139,7 +144,8 @@ def test_which_kernels_have_fewer_lanes(name, device, width):
 
 
 @pytest.mark.parametrize(
-    ("name", "cut"), [("spmm", 0), ("sums", 0), ("sums", 5), ("sums", 39), ("nw", 0), ("unpack", 21)]
+    ("name", "cut"),
+    [("spmm", 0), ("sums", 0), ("sums", 5), ("sums", 39), ("mvt", 0), ("mvt", 13), ("nw", 0), ("unpack", 21)],
 )
 def test_results(name, cut):
     """Whole groups, and groups of which a thread has fewer work-items than lanes."""

@@ -1,8 +1,8 @@
 """How lanes go over memory in innermost loops, which decides how many lanes suit a thread.
 
-*Walking* lanes stay in step, and each writes a separate row, one element after the other, as in ``for (k = 0; k < n;
-k++) out[row * n + k] = sum``. The place of a lane is a number from in front of the loop plus a counter. What distances
-the lanes have is for others to say: an emission knows it (``memory/pattern.py``).
+*Walking* lanes stay in step, and each goes over a separate row, one element after the other, as in ``for (k = 0; k <
+n; k++) out[row * n + k] = sum``. The place of a lane is a number from in front of the loop plus a counter. What
+distances the lanes have is for others to say: an emission knows it (``memory/pattern.py``).
 
 *Straying* lanes leave the loop one after the other, and each accesses other places, as rows of a sparse matrix, the
 neighbours of a node, or codes of other lengths do. A gather is an access for each lane there, and a round that one lane
@@ -12,7 +12,7 @@ machines and parsers do, where a thread executes the ways of all its lanes in ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -30,6 +30,11 @@ MOST_AROUND = 64
 """Instructions of all lanes for each innermost loop that are outside of these, up to which the loops decide."""
 LEAST_CHOICES, MOST_OF_A_CHOICE = 8, 16
 """Branches of a loop at which lanes part, from which on they choose; and instructions for each of these at most."""
+LANES_THAT_WRITE, LANES_THAT_READ, LEAST_READ = 8, 16, 4
+"""Lanes of threads that write separate rows, lanes of threads that read them, and the bytes of an element from which on
+this counts: caches hold eight to twelve lines of rows at a distance of a power of two, and a line of smaller elements
+serves many rounds.
+"""
 _HEAVY = 8
 """How many times as much work it is to divide, or to compute a root, a power or a sine."""
 _ADDRESSES = ("addr", "offsets", "addresses")
@@ -40,17 +45,22 @@ _LARGEST_SHIFT = 4
 """Of a counter, or of a lane's number, to its bytes."""
 
 
-def walking_stores(flow: ControlFlow, layout: Layout) -> frozenset[int]:
-    """The stores of innermost loops that do little else, whose lanes walk."""
-    found: set[int] = set()
-    instructions = flow.function.instructions
+def lanes_that_walk(flow: ControlFlow, layout: Layout, scattered: Mapping[int, int]) -> int:
+    """How many lanes suit threads whose lanes, in step, walk in innermost loops that do little else; 0 if they do not.
+
+    Args:
+        scattered: instructions that access a place for each lane, as far as is known, and the bytes of one.
+    """
+    instructions, found = flow.function.instructions, set[int]()
     for _, places in _innermost(flow):
         body = instructions[places.start : places.stop]
         if _work(body).is_little:
             loop = _Definitions(body, layout)
-            stores = (n for n in places if instructions[n].desc.access is Access.STORE)
-            found |= {n for n in stores if loop.walks(instructions[n])}
-    return frozenset(found)
+            found |= {n for n in scattered if n in places and loop.walks(instructions[n])}
+    if any(instructions[n].desc.access is Access.STORE for n in found):
+        return LANES_THAT_WRITE
+    read = [scattered[n] for n in found if instructions[n].desc.access is Access.LOAD]
+    return LANES_THAT_READ if read and min(read) >= LEAST_READ else 0
 
 
 def strays(
@@ -145,9 +155,9 @@ class _Definitions:
             for root in variables(self.layout, i.args.get("dst"), i.args.get("carry")):
                 self.writers.setdefault(root, []).append(i)
 
-    def walks(self, store: Instruction) -> bool:
-        """Whether the addresses of a store are sums of loop invariants and counters of the loop."""
-        todo = list(variables(self.layout, *(store.args.get(name) for name in _ADDRESSES)))
+    def walks(self, access: Instruction) -> bool:
+        """Whether the addresses of an access are sums of loop invariants and counters of the loop."""
+        todo = list(variables(self.layout, *(access.args.get(name) for name in _ADDRESSES)))
         known, counts = set(todo), False
         while todo:
             for i in self.writers.get(todo.pop(), ()):

@@ -3,7 +3,7 @@
 * **analyse** (:mod:`vsim.analysis`, ``lower/state.py``): blocks, uniform predicates,
   reconvergence points, converged blocks.
 * **transpose**: kernels whose lanes may run any work-item of their group are lowered along x and along y.
-* **fewer lanes**: threads of one row of a group, of lanes that write separate rows, or of one lane that strays.
+* **fewer lanes**: threads of one row of a group, of lanes that go over separate rows, or of one lane that strays.
 * **dry run** (``lower/dry_run.py``): a first emission tells which registers blocks read and write; from that follow
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
@@ -69,10 +69,6 @@ LEAST_SCATTERED = 2
 """Accesses with scattered lanes from which on lanes along y are tried."""
 LEAST_GAIN = 2
 """How many times fewer places lanes must go to along y, so that they go there."""
-LANES_THAT_WALK = 8
-"""Lanes of threads that write separate rows: of rows at a distance of a power of two, caches hold eight to twelve
-lines.
-"""
 _FENCES_FROM, _FENCES_SINCE = PLATFORMS["tgllp"].order, (4, 2)
 """The platform and the version of texts from which on compilers leave an instruction of a sub-group's barrier."""
 MAXIMUM_YIELDS = 2000
@@ -134,12 +130,12 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
 
 def _with_fewer_lanes(state: ModuleState) -> Translation | None:
     """The code for threads of fewer lanes, if it is better: of one row of the group, where branches are the thread's
-    then, and all lanes' together; of so few lanes that the rows which they write stay in the processor's cache; or of
-    one lane, where lanes go over memory each by itself.
+    then, and all lanes' together; of so few lanes that the rows which they go over stay in the processor's cache; or
+    of one lane, where lanes go over memory each by itself.
     """
     dispatch = state.dispatch
     if state.walks or state.strays:
-        width = LANES_THAT_WALK if state.walks else 1
+        width = state.walks or 1
     else:
         width = state.row if state.parts_lanes and state.row >= LEAST_LANES else dispatch.simd
     if width >= dispatch.simd or dispatch.simd % width:

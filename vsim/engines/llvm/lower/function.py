@@ -16,7 +16,7 @@ from vsim.analysis.control_flow import control_flow
 from vsim.analysis.lockstep import Place
 from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.analysis.waiting import touches_memory
-from vsim.analysis.walks import strays, walking_stores
+from vsim.analysis.walks import lanes_that_walk, strays
 from vsim.engines.llvm import CannotExecute, Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.types import MASK
@@ -143,10 +143,10 @@ class FunctionLowering:
         if state.is_kernel:
             parting = {pc for pc, is_scalar in self.flow.scalar.items() if not is_scalar}
             module.parts_lanes = any(pc in parting for pc, _ in state.flow.backward)
-            in_step = bool(access.scattered) and not module.parts_lanes
-            module.walks = in_step and not access.scattered.isdisjoint(walking_stores(state.flow, state.layout))
+            if access.scattered and not module.parts_lanes:
+                module.walks = lanes_that_walk(state.flow, state.layout, access.scattered)
             ids = {state.layout.root(variable)[0] for variable in local_id_variables(state.dispatch)}
-            module.strays = strays(state.flow, state.layout, parting, access.scattered, ids)
+            module.strays = strays(state.flow, state.layout, parting, access.scattered.keys(), ids)
 
     def one_way(self) -> frozenset[int]:
         """The branches of which the last emission has seen that all running lanes take them, or none; nothing where

@@ -54,8 +54,10 @@ class ModuleState:
     """Whether lanes leave a loop one after the other."""
     strays: bool = False
     """Whether lanes leave loops one after the other, and do little there but access separate places."""
-    walks: bool = False
-    """Whether lanes in step write separate rows, element by element, in a loop that does little else."""
+    walks: int = 0
+    """How many lanes suit a thread whose lanes, in step, go over separate rows in a loop that does little else, if they
+    do.
+    """
     takes_turns: bool = field(init=False)
     """Whether threads wait elsewhere than at the group's barrier in the kernel (``support/cooperative.py``)."""
     waiting: frozenset[int] = field(init=False)

@@ -262,8 +262,10 @@ class MemoryAccess:
         self.watch: AccessWatch | None = None
         self.place_count = 0
         """Number of places that the lanes of the emitted accesses go to."""
-        self.scattered: set[int] = set()
-        """Instructions that access elements of lanes which are not proved to follow each other."""
+        self.scattered: dict[int, int] = {}
+        """Instructions that access elements of lanes which are not proved to follow each other, and the bytes for one
+        lane.
+        """
         bounds = CheckedBounds(b, leave, helpers)
         self.out_of_line = OutOfLineAccess(b, bounds)
         self.parts = PartAccess(b, bounds, self.out_of_line)
@@ -300,7 +302,7 @@ class MemoryAccess:
         places = places_of(part)
         self.place_count += places
         if places > 1:
-            self.scattered.add(self.prefetcher.at())
+            self.scattered[self.prefetcher.at()] = part.count * part.element.size
 
     def _load_part(self, part: LanePart, mask: Mask) -> list[Value]:
         """The elements of each lane of a part."""
