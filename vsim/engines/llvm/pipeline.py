@@ -22,6 +22,8 @@
   would keep more alive.
 * **optimise** (``host/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
+* **work around** (``host/workarounds.py``, ``host/dword_masks.py``): what LLVM's code generator gets wrong, or does
+  badly, is written otherwise.
 * **emit** (``host/native.py``): LLVM's code generator makes an object.
 * **link** (``host/native.py``): the object, with the driver and helper functions, which are compiled separately.
 

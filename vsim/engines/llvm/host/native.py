@@ -15,7 +15,7 @@ from visakit.diagnostics import UsageError
 from visakit.object_cache import key, load, save
 from vsim.engines.llvm import InvalidCode, abi
 from vsim.engines.llvm.host.shutdown import ProcessEndsError, in_llvm
-from vsim.engines.llvm.target import converts_halves, has_feature, target
+from vsim.engines.llvm.target import converts_halves, has_feature, target, vector_bits
 
 _INITIALIZED = False
 _LIBRARY_BY_TABLE = '!llvm.module.flags = !{!999999999}\n!999999999 = !{i32 7, !"RtLibUseGOT", i32 1}\n'
@@ -208,7 +208,8 @@ def _object_code(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
 
 
 def _worked_around(text: str, module: llvm.ModuleRef, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    """A module, made from a text by the passes, as LLVM's code generator is right about it."""
+    """A module, made from a text by the passes, as LLVM's code generator is right about it, and good at it."""
+    from vsim.engines.llvm.host.dword_masks import with_dword_masks
     from vsim.engines.llvm.host.workarounds import (
         with_loads_in_order,
         with_split_bytes,
@@ -225,6 +226,7 @@ def _worked_around(text: str, module: llvm.ModuleRef, machine: llvm.TargetMachin
             (with_split_pairs, "<2 x i16>" in text and has_feature("avx512f")),
             (with_loads_in_order, "= shufflevector <" in text),
             (with_split_selects, "= select <" in text and "= and <" in text and has_feature("avx512f")),
+            (with_dword_masks, vector_bits() == 256 and ", ptr %em" in text),
         )
         if is_needed
     ]
