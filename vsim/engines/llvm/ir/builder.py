@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir import matrix_products, quotients, rounded
+from vsim.engines.llvm.ir import divisions, matrix_products, quotients, rounded
 from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
 from vsim.engines.llvm.ir.carries import dwords_of
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
@@ -24,7 +24,7 @@ from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text
 from vsim.engines.llvm.ir.rounding_modes import in_mode
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
-from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
+from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value, float_of_bits
 from vsim.engines.llvm.ir.whole_parts import whole_part
 from vsim.engines.llvm.ir.word_products import high_product
 
@@ -52,8 +52,8 @@ class Builder(Emitter):
         self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
         self.calls_functions = False  # Those of floats (:func:`rounded.has_many`).
-        self.follows_carries = False
-        """Whether sums of dwords and their carries are noted as parts of sums of qwords."""
+        self.follows_divisions = False  # By floats: whether their parts are noted (:mod:`divisions`).
+        self.follows_carries = False  # Whether sums of dwords and carries are noted as parts of sums of qwords.
 
     def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
         super().begin(block, levels)
@@ -194,11 +194,11 @@ class Builder(Emitter):
 
     def cast(self, x: Value, data_type: DataType, deferred: bool = False) -> Value:
         """A conversion by value; ``deferred``: one between integers is emitted where its result is needed."""
-        source = x.type
+        source, facts = x.type, x.facts
         if source is data_type:
             return x
         if source is MASK:
-            return self._conversion("zext", x, data_type).with_facts(carried=x.facts.carried)
+            return self._conversion("zext", x, data_type).with_facts(carried=facts.carried, division=facts.division)
         if source.is_float:
             return self._from_float(x, data_type)
         if data_type.is_float:
@@ -280,7 +280,7 @@ class Builder(Emitter):
             return f"select {m.typed}, {self.broadcast(x, lanes).typed}, {self.broadcast(y, lanes).typed}"
 
         half = None if note else half_of_result("select", x, y, mask)  # Qwords would need y without a note.
-        facts = Facts(half=half) if half else NO_FACTS
+        facts = Facts(half=half, division=divisions.selection(mask, x, y))
         if x.type.is_integer and mask.lanes == lanes and known is not None:
             assumptions = (*known.assumptions, AssumedMask(mask.text))
             facts = facts._replace(affine=replace(known, assumptions=assumptions, factor=0, first=0))
@@ -313,6 +313,7 @@ class Builder(Emitter):
     rounded_once = rounded.rounded_once
     replaced = rounded.replaced
     udiv = quotients.udiv
+    float_of_bits = float_of_bits
     whole_part = whole_part
     in_mode = in_mode
     high_product = high_product
@@ -351,7 +352,7 @@ class Builder(Emitter):
         if x.type.is_float:
             return self.value(x.type, x.lanes, f"fneg {x.typed}")
         found = self.const(0, x.type) - x
-        return found.with_facts(negated=x) if found.constant is None else found
+        return found.with_facts(negated=x, division=divisions.negation(x)) if found.constant is None else found
 
     def _through_float(self, stem: str, x: Value) -> Value:
         """An operation of which half has none: done in float, which gives the same result."""

@@ -28,7 +28,8 @@ _PURE = (
 CALLED = "called_"
 """What the name of a function of the module begins with that has no effects."""
 _PURE_CALL = re.compile(
-    rf"call [^@]*@({CALLED}|llvm\.(fma\.|sqrt\.|fabs\.|floor\.|ceil\.|trunc\.|roundeven\.|x86\.[\w.]*cvtt))"
+    rf"call [^@]*@({CALLED}|llvm\.(fma\.|sqrt\.|fabs\.|floor\.|ceil\.|trunc\.|roundeven\.|x86\.[\w.]*cvtt"
+    r"|x86\.avx512\.(add|mul|div|sqrt|vfmadd|mask\.cvtpd2)))"
 )
 _FLOATS = ("float", "half", "double")
 NAME = re.compile(r"%[\w.]+")
@@ -44,6 +45,10 @@ UNLIKELY, LIKELY = ", !prof !1", ", !prof !2"
 """What a conditional branch ends with whose first target is seldom, or nearly always, taken (see
 :func:`module.module`).
 """
+
+
+class NotEmitted(Exception):
+    """An instruction that a repetition asked for is not there."""
 
 
 class Emitter:
@@ -83,6 +88,8 @@ class Emitter:
         """What scalars are at most."""
         self.sums: dict[str, tuple[str, str]] = {}
         """Operands of sums of 64 bits in loops, by name."""
+        self.repeats = False
+        """Whether an instruction must be there already, in a place that dominates this one."""
         self.hoisting = False
         """Whether the loops over groups and threads are part of the function."""
 
@@ -117,6 +124,8 @@ class Emitter:
         pure = text.startswith(_PURE) or text.endswith((INVARIANT_LOAD, FLUSHED)) or bool(_PURE_CALL.match(text))
         if pure and (found := self.numbers.get(text) or self.invariants.get(text)) is not None:
             return found
+        if self.repeats:
+            raise NotEmitted
         if pure and self.hoisting and "<" not in text and (level := self._level(text)) < THREAD:
             return self._into_preheader(text, level)
         name = self.new_name()

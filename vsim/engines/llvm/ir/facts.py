@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
     from vsim.engines.llvm.ir.base_offset import BaseOffset
     from vsim.engines.llvm.ir.carries import CarriedSum, HighDword
+    from vsim.engines.llvm.ir.divisions import Division
     from vsim.engines.llvm.ir.halves import Half
     from vsim.engines.llvm.ir.index import WideIndex
     from vsim.engines.llvm.ir.interleaved import Interleaved
@@ -47,6 +48,8 @@ class Facts(NamedTuple):
     """The part of a sum of qwords that this dword or mask is, if the builder follows carries."""
     half: Half | None = None
     """The qwords whose low or high dwords these are, if they were picked out of them."""
+    division: Division | None = None
+    """The part of a division that this dword or mask is, if the builder follows divisions."""
     denormal: Value | None = None
     """Of floats without denormals: the same, or with denormals where this has zeros."""
 
@@ -60,13 +63,15 @@ class Facts(NamedTuple):
         """The facts that depend on the bits alone, not on their type."""
         if self is NO_FACTS:
             return self
-        return Facts(*self[:7], low_zeros=self.low_zeros, high_of=self.high_of, carried=self.carried, half=self.half)
+        kept = {name: getattr(self, name) for name in ("low_zeros", "high_of", "carried", "half", "division")}
+        return Facts(*self[:7], **kept)
 
     def of_emitted(self) -> Facts:
         """The facts that a value keeps when it is emitted for good."""
         if self is NO_FACTS:
             return self
-        return Facts(*self[:4], narrow=self.narrow, low_zeros=self.low_zeros, half=self.half, denormal=self.denormal)
+        kept = {name: getattr(self, name) for name in ("narrow", "low_zeros", "half", "division", "denormal")}
+        return Facts(*self[:4], **kept)
 
 
 NO_FACTS = Facts()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from visakit.language import types
 from visakit.language.types import DataType
+from vsim.engines.llvm.ir import divisions
 from vsim.engines.llvm.ir.affine import (
     AffineLanes,
     BasePointer,
@@ -25,7 +26,7 @@ from vsim.engines.llvm.ir.carries import carry_of, part_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.halves import half_of_result
 from vsim.engines.llvm.ir.index import WideIndex
-from vsim.engines.llvm.ir.types import MASK, ir_type, splat
+from vsim.engines.llvm.ir.types import MASK, ir_type, literal, splat
 
 if TYPE_CHECKING:
     from vsim.engines.llvm.ir.builder import Builder
@@ -161,23 +162,30 @@ class Value:
             return self - others.negated
         if mine.negated is not None:
             return other - mine.negated
+        if self.builder.follows_divisions and (known := divisions.regrouped(self, other)) is not None:
+            return known
         index = mine.wide_index.plus(other) if mine.wide_index else others.wide_index and others.wide_index.plus(self)
         total = self._with_affine(affine_sum(self, other, 1), "add", "fadd", other, index)
         total = total.with_low_zeros(min(self.low_zeros, other.low_zeros))
         if self.builder.follows_carries:
             total = total.with_facts(carried=part_of_sum(self, other))
+        if self.builder.follows_divisions:
+            total = total.with_facts(division=divisions.total(self, other))
         if mine.narrow is not None and other.constant is not None:
             return total.with_facts(narrow=mine.narrow + self.builder.const(other.constant, types.UD))
         return total
 
     def __sub__(self, other: Value) -> Value:
-        return self._with_affine(affine_sum(self, other, -1), "sub", "fsub", other)
+        found = self._with_affine(affine_sum(self, other, -1), "sub", "fsub", other)
+        return divisions.difference(self, other, found) if self.builder.follows_divisions else found
 
     def __mul__(self, other: Value) -> Value:
         if self.facts.base_offset and other.constant is not None:
             return self._times(other.constant, "mul", other)
         known = affine_product(self, other) or affine_product(other, self)
         product = self._with_affine(known, "mul", "fmul", other, self._index_times(other.constant))
+        if self.builder.follows_divisions:
+            product = product.with_facts(division=divisions.product(self, other))
         return product.with_low_zeros(self.low_zeros + other.low_zeros)
 
     def _index_times(self, factor: int | None) -> WideIndex | None:
@@ -218,6 +226,8 @@ class Value:
         known = affine_masked(self, other) or affine_masked(other, self)
         both = self._bits(other, "and")
         both = both.with_facts(affine=known) if known else both
+        if self.facts.division or other.facts.division:
+            both = both.with_facts(division=divisions.masked(self, other))
         return both.with_low_zeros(max(self.low_zeros, other.low_zeros))
 
     __rand__ = __and__
@@ -286,7 +296,8 @@ class Value:
         else:
             sign = "" if name in ("eq", "ne") else "s" if self.type.is_signed else "u"
             text = f"icmp {sign}{name} {x.ir} {x.text}, {y.text}"
-        return self.builder.value(MASK, x.lanes, text)
+        known = divisions.comparison(self, other, name) if self.facts.division else None
+        return self.builder.value(MASK, x.lanes, text, Facts(division=known) if known else NO_FACTS)
 
     def _extended_as(self, other: Value) -> bool:
         """Whether both are extensions from one type, in whose order they are."""
@@ -363,6 +374,12 @@ class Rematerialized(Value):
 
     def emitted(self) -> Value:
         return Value(self.builder, self.type, self.lanes, self.text, facts=self.facts.of_emitted())
+
+
+def float_of_bits(b: Builder, bits: int, data_type: DataType) -> Value:
+    """The float with these bits, whatever they are, in every lane."""
+    word = types.UNSIGNED_BY_SIZE[data_type.size]
+    return Value(b, data_type, 1, f"bitcast ({ir_type(word, 1)} {literal(bits, word)} to {ir_type(data_type, 1)})")
 
 
 Mask = Value | Literal[True]

@@ -23,7 +23,7 @@ from vsim.engines.llvm import CannotExecute
 from vsim.engines.llvm.ir.affine import AffineLanes
 from vsim.engines.llvm.ir.intrinsics import spreadable
 from vsim.engines.llvm.ir.pairs import row_of
-from vsim.engines.llvm.ir.types import ir_type, literal
+from vsim.engines.llvm.ir.types import literal
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.indirect import IndirectRegions
 from vsim.engines.llvm.lower.lane_writes import LaneWrites
@@ -286,8 +286,7 @@ class Operands:
         own = types.UW if t is types.BF else t
         value = op.bits & ((1 << 8 * t.size) - 1)
         if t.is_float and t is not types.BF:
-            number = literal(value, unsigned_of(t.size))
-            return Value(b, t, 1, f"bitcast (i{8 * t.size} {number} to {ir_type(t, 1)})")
+            return b.float_of_bits(value, t)
         return b.const(value, own)
 
     def _packed_integers(self, packed: Sequence[float], t: DataType, count: int) -> Value:

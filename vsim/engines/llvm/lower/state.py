@@ -100,6 +100,7 @@ class FunctionState:
         self.b = Builder(module.declarations, self.dispatch.exact, module.takes_zeros)
         self.b.calls_functions = has_many(function.instructions)
         self.b.follows_carries = any(i.desc.semantics == "addc" for i in function.instructions)
+        self.b.follows_divisions = any(i.desc.semantics == "inv" for i in function.instructions)
         self.storage = Storage(self.b, function, self.layout, self.shares)
         self.lockstep = LockstepRegisters(self.b, self.storage, self.lanes, ())
         self.registers = self._registers(None, None)
