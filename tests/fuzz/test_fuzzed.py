@@ -206,6 +206,7 @@ def test_cut_and_changed(kind, data):
         "part",
         "source",
         "lane",
+        "form",
         "zebin",
         "capture",
         "cache",
@@ -222,7 +223,7 @@ def test_cut_and_changed(kind, data):
 )
 def test_the_first_inputs_of_the_fuzzer(name):
     """A seed gives the same input again, and the first ones are no findings."""
-    names = "caches captures kernels lanes loops parts programs reading sources transfers unmasked vectors zebins"
+    names = "caches captures forms kernels lanes loops parts programs reading sources transfers unmasked vectors zebins"
     modules = [importlib.import_module(f"fuzz.{module}") for module in names.split()]
     target = {t.name: t for m in modules for t in m.TARGETS}[name]
     if reason := target.missing():
