@@ -21,8 +21,8 @@ from vsim.semantics.lsc import (
     ALL_MAPPED,
     ELEMENTS_OF,
     address_kind,
+    atomic_types,
     block_mask,
-    lsc_types,
     power_of_two,
     status_step,
     surface_handle,
@@ -182,7 +182,7 @@ def _lsc_atomic(name: str, op: str) -> None:
     @semantics(name, deviation=ANY_ORDER)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         raws = [instruction.args[n] for n in ("dst", "src1", "src2")]
-        memory, existing = lsc_types(instruction)[0], _first_sample(m, instruction)
+        memory, existing = atomic_types(m, instruction)[0], _first_sample(m, instruction)
         return _typed_atomic(m, instruction, _lsc_image(m, instruction), op, memory, raws, existing)
 
 
