@@ -333,6 +333,10 @@ RULES = {
         "the table is the dwords of the lanes, twice for 32 of them, and each lane's indices begin a dword",
         "assembler (V035)",
     ),
+    Rule.ATOMIC_DATA: (
+        "works on one element of each lane: a word in a dword, a dword or a qword",
+        "assembler (V050): as the reference assembler",
+    ),
     Rule.WORDS: ("works on words in dwords", "assembler (V050)"),
     Rule.SYSTOLIC: (
         "the depth is 8; precisions go together, and with the types of accumulators, as the manual's table has it;"

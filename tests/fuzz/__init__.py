@@ -18,6 +18,7 @@ module                   contents
 ``kernels``              kernels that are mutated and executed
 ``unmasked``             kernels with instructions that ignore the mask, in groups smaller than a thread
 ``lanes``                OpenCL C whose lanes stray, walk, look up small tables, and carry
+``forms``                OpenCL C of the forms that passes of the fast engine are for
 ``parts``                instructions in parts of the lanes, numbers in parts, and what passes are for around them
 ``programs``             programs without races by construction, which the engines must agree about
 ``operations``           their instructions on registers

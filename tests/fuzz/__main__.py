@@ -11,6 +11,7 @@ sys.path[0] = str(Path(__file__).parent.parent)  # in place of this folder, whos
 from fuzz import (  # noqa: E402
     caches,
     captures,
+    forms,
     kernels,
     kills,
     lanes,
@@ -43,6 +44,7 @@ TARGETS: dict[str, Target] = {
         parts,
         sources,
         lanes,
+        forms,
         kills,
     )
     for t in module.TARGETS

@@ -41,7 +41,7 @@ INPUTS = ("IN", "OUT", "MEM", "OWN")
 ALIASES = {
     "H0": ("uw", "A0"), "L0": ("ud", "Q0"), "L1": ("ud", "Q1"), "Q2": ("uq", "A2"), "B1": ("ub", "A1"),
     "SD": ("d", "S"), "A0_D": ("d", "A0"), "A1_D": ("d", "A1"), "OFF_D": ("d", "OFF"), "PLACE_D": ("ud", "PLACE"),
-    "MEM_D": ("ud", "MEM"), "OWN_D": ("ud", "OWN"),
+    "MEM_D": ("ud", "MEM"), "OWN_D": ("ud", "OWN"), "S_Q": ("uq", "S"), "LOW_D": ("d", "LOW"),
 }  # fmt: skip
 """Other views of variables, by their types."""
 PREDICATES = ("P1", "P2", "P3", "P4")
@@ -68,7 +68,9 @@ class Parts:
         self.types = TYPES | TEMPORARIES | dict.fromkeys(INPUTS, "uq") | {name: t for name, (t, _) in ALIASES.items()}
         self.far = r.choice((1,) * 9 + (2,))
         """How many times as far loads go as the memory."""
-        self.theme = r.randrange(7)
+        self.is_limited = self.far == 1 and r.random() < 0.5
+        """Whether all accesses are inside of the memory."""
+        self.theme = r.randrange(8)
         """Which kind of statements there are most of."""
         self.dwords = r.sample(DWORDS, r.choice((2, 3, 6)))
         """What most instructions compute with: few ones are in each other's way."""
@@ -219,6 +221,48 @@ class Parts:
         texts = [f"{guard}mov {{m}} {name}[2l+{half}]<2> {x}[l]<1;1,0>" for half, x in enumerate(dwords)]
         return self.all(*texts[:: self.random.choice((1, 1, -1))], widest=8)
 
+    def bits(self) -> list[str]:
+        """Operations on the bits of qwords, for the low dwords and for the high ones; a rotation; or a scalar qword."""
+        r = self.random
+        if r.random() < 0.4:
+            return self.rotated() if r.random() < 0.5 else self.scalar_qword()
+        wide, lines = r.sample(("L0", "L1"), 2), list[str]()
+        for n in range(r.choice((1, 1, 2, 3, 5))):
+            op, guard = r.choice(("and", "or", "xor", "xor", "not", "sel")), r.choice(("", "", "", self.guard()))
+            name, swaps = r.choice(wide), r.random() < 0.05
+            for half, to in enumerate(("LOW", "HIGH")):
+                row = f"{name}[2l+{half ^ swaps}]<2;1,0>"
+                x = f"{to}[l]<1;1,0>" if n else f"{wide[0]}[2l+{half}]<2;1,0>"
+                y = r.choice((row, row, row, row, f"{0x1234567 << half:#x}:ud"))
+                chosen = f"({PREDICATES[n % 4]}) " if op == "sel" else guard
+                lines += self.all(f"{chosen}{op} {{m}} {to}[l]<1> {x}" + ("" if op == "not" else f" {y}"))
+            lines += self.splitted() if r.random() < 0.1 else []
+        return lines + self.pair(r.choice(wide), self.guard())
+
+    def rotated(self) -> list[str]:
+        """Numbers that rotate by counts of each lane, or by one for all, written as compilers do, or as instructions."""
+        name, count = self.random.choice(UNSIGNED), self.source()
+        if self.platform != "skl" and self.random.random() < 0.5:
+            return self.all(
+                f"{self.guard()}{self.random.choice(('rol', 'ror'))} {{m}} {name}[l]<1> {name}[l]<1;1,0> {count}"
+            )
+        width = self.random.choice((32, 32, 32, 31))
+        return self.all(
+            f"and {{m}} LOW[l]<1> {count} 31:ud", f"add {{m}} HIGH[l]<1> (-)LOW_D[l]<1;1,0> {width}:d",
+            f"shl {{m}} LOW[l]<1> {name}[l]<1;1,0> LOW[l]<1;1,0>", f"shr {{m}} HIGH[l]<1> {name}[l]<1;1,0> HIGH[l]<1;1,0>",
+            f"or {{m}} {name}[l]<1> LOW[l]<1;1,0> HIGH[l]<1;1,0>",
+        )  # fmt: skip
+
+    def scalar_qword(self) -> list[str]:
+        """Two dwords of a scalar, which is read as a qword."""
+        r, at = self.random, self.random.randrange(0, 8, 2)
+        halves = [
+            f"{r.choice(('add', 'mul', 'xor'))} (M1_NM, 1) S[{at + n}]<1> {self.scalar()} {self.scalar()}"
+            for n in (0, 1)
+        ]
+        lines = [self.line(text, 0, 1) for text in halves[:: r.choice((1, 1, -1))][: r.choice((1, 2, 2, 2, 2))]]
+        return lines + self.all(f"add {{m}} Q0[l]<1> Q0[l]<1;1,0> S_Q[{at // 2}]<0;1,0>", widest=8)
+
     # -- what passes are for -------------------------------------------------------------------------------------
 
     def dividing(self) -> list[str]:
@@ -252,7 +296,7 @@ class Parts:
         index = f"{r.choice(names or (*COUNTERS, *self.dwords))}[l]<1;1,0>"
         lines = self.all(r.choice((f"mov {{m}} OFF[l]<1> {index}", f"add {{m}} OFF[l]<1> LANE[l]<1;1,0> {index}")))
         mask = ROWS - 1 if stores else self.far * MEMORY // 4 - 1
-        if r.random() < (0.2 if names else 0.96) or stores:
+        if self.is_limited or r.random() < (0.2 if names else 0.96) or stores:
             lines += self.all(f"and {{m}} OFF[l]<1> OFF[l]<1;1,0> {mask:#x}:ud")
         lines += self.all(f"shl {{m}} OFF[l]<1> OFF[l]<1;1,0> {7 if stores else 2}:ud")
         if stores:
@@ -350,7 +394,7 @@ class Parts:
         weights: dict[Callable[[], list[str]], int] = {
             self.halves: 8, self.wide_sum: 3, self.dividing: 2, self.access: 2,
             lambda: self.branch(depth - 1): 3 if depth else 0, lambda: self.loop(depth - 1): 4 if depth else 0,
-            self.call: 3 if self.subroutines else 0,
+            self.call: 3 if self.subroutines else 0, self.bits: 4,
         }  # fmt: skip
         kinds, chances = list(weights), list(weights.values())
         chances[self.theme] *= 5

@@ -688,6 +688,25 @@ def test_media_blocks(x, y, size, seed):
     check_block(x, y, size, "tgllp", [f"media_ld.nomod {place} FOUND.0", f"media_st.nomod {place} DATA.0"], seed)
 
 
+@pytest.mark.parametrize(
+    ("surface", "reason"),
+    [
+        (".top (4,4) T8", "not interlaced"),
+        (".bottom_mod (4,4) T8", "not interlaced"),
+        (".nomod (4,4) T8 1", "one plane"),
+    ],
+)
+@pytest.mark.parametrize("name", ["media_ld", "media_st"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_parts_that_images_lack(name, surface, reason, engine):
+    """Fields of interlaced pictures and planes of planar ones are refused, not taken for the whole picture."""
+    probe = probe_with(np.zeros((6, 8, 1), "u1"), format="r_u8")
+    probe.fill(FOUND=("ub", [7] * 64))
+    probe.lines.append(f"{name}{surface} 0:ud 0:ud FOUND.0")
+    with pytest.raises(SimulationError, match=f"{reason}.* in '{name}"):
+        probe.run(engine)
+
+
 @CHECKED
 @given(PLACES, st.integers(-3, 8), st.sampled_from([(8, 4), (16, 2), (3, 3)]), st.integers(0, 99))
 def test_tiles(x, y, size, seed):

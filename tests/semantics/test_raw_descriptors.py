@@ -470,3 +470,20 @@ def test_offsets_are_in_numbers_alone():
     lines = ["mov (M1, 1) EX(0,0)<1> 0x400f:ud", load(f"{PLAIN:#x}:ud", "EX(0,0)<0;1,0>")]
     with pytest.raises(LaunchError, match="offsets in an extended descriptor that is a register"):
         found(lines, "numpy", "bmg")
+
+
+@pytest.mark.parametrize(
+    ("bits", "why"),
+    [
+        (D8U32, "data of this size"),
+        (6 << 9, "data of this size"),
+        (D32 | 1 << 12, "one element"),
+        (D32 | 1 << 15, "one element"),
+    ],
+)
+@pytest.mark.parametrize("operation", [ADD, 19], ids=["iadd", "fadd"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_atomics_on_other_data(operation, bits, why, engine):
+    line = f"raw_sends.15.1.1.1 (M1, 1) 0xf:ud {operation | A64 | bits | 0x2100000:#x}:ud PLACE.0 AT.0 FOUND.0"
+    with pytest.raises(SimulationError, match=f"atomic operations .*{why}"):
+        found([line], engine)

@@ -40,6 +40,8 @@ LSC_CACHES = {"df": 0, "uc": 1, "ca": 2, "wb": 3, "wt": 4, "st": 5, "ri": 6, "cc
 LSC_ADDRESS_TYPES = {"flat": 1, "bss": 2, "ss": 3, "bti": 4, "arg": 5, "surf": 6}
 LSC_ADDRESS_SIZES = {"a16": 1, "a32": 2, "a64": 3, "a32u": 4, "a32s": 5}
 LSC_DATA_SIZES = {"d8": 1, "d16": 2, "d32": 3, "d64": 4, "d8u32": 5, "d16u32": 6, "d16u32h": 7}
+LSC_ATOMIC_SIZES = {name: LSC_DATA_SIZES[name] for name in ("d16u32", "d32", "d64")}
+"""The data that atomic operations are on."""
 LSC_POINTER_TYPES = {LSC_ADDRESS_SIZES[name]: t for name, t in (
     ("a16", types.UW), ("a32", types.UD), ("a64", types.UQ), ("a32u", types.UD), ("a32s", types.D),
 )}  # fmt: skip

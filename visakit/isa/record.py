@@ -179,6 +179,7 @@ class Rule(enum.Enum):
     """
 
     ADDRESS_OF = "address-of"
+    ATOMIC_DATA = "atomic-data"
     CONTIGUOUS = "contiguous"
     DF_BY_MACROS = "df-by-macros"
     FUNCTION_ONLY = "function-only"

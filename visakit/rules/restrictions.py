@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from visakit.isa import InstructionDesc, systolic
-from visakit.isa.enums import LSC_DATA_SIZES, LSC_ORDERS
+from visakit.isa.enums import LSC_ATOMIC_SIZES, LSC_DATA_SIZES, LSC_ELEMENTS, LSC_ORDERS
 from visakit.isa.record import ANY_SIZE, Rule
 from visakit.language import types
 from visakit.language.operands import (
@@ -137,6 +137,14 @@ def _regions(desc: InstructionDesc, args: Fields, wanted: dict[str, tuple[Region
             yield Violation("V035", message, f"write {' or '.join(written)}", name)
 
 
+def _atomic_data(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    sizes = ", ".join(f"V:{name}" for name in LSC_ATOMIC_SIZES)
+    if args["data_size"] not in LSC_ATOMIC_SIZES.values():
+        yield Violation("V050", f"{desc.mnemonic} does not work on data of this size", f"write {sizes}", "")
+    if args["elems"] != LSC_ELEMENTS[1] or args["order"] == LSC_ORDERS["t"]:
+        yield Violation("V050", f"{desc.mnemonic} works on one element of each lane", f"write {sizes}", "")
+
+
 def _words(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
     if args["data_size"] != LSC_DATA_SIZES["d16u32"]:
         yield Violation("V050", f"{desc.mnemonic} works on words in dwords", "write V:d16u32", "")
@@ -208,6 +216,7 @@ _RULES: dict[Rule, _Check] = {
     Rule.PACKED_LANES: _packed_lanes,
     Rule.TABLE_OF_DWORDS: _table_of_dwords,
     Rule.WORDS: _words,
+    Rule.ATOMIC_DATA: _atomic_data,
     Rule.NEEDS_PREDICATE: _needs_predicate,
     Rule.PREDICATE_BITS: _predicate_bits,
     Rule.CONTIGUOUS: _contiguous,

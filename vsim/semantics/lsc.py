@@ -25,6 +25,7 @@ from collections.abc import Callable, Container, Iterator
 from visakit.isa.enums import (  # fmt: skip
     LSC_ADDRESS_SIZES,
     LSC_ADDRESS_TYPES,
+    LSC_ATOMIC_SIZES,
     LSC_ATOMICS,
     LSC_DATA_TYPES,
     LSC_ELEMENTS,
@@ -57,6 +58,16 @@ _TRANSPOSED = LSC_ORDERS["t"]
 def lsc_types(instruction: Instruction) -> tuple[DataType, DataType]:
     """Types of an element in memory and in registers."""
     return LSC_DATA_TYPES[instruction.args["data_size"]]
+
+
+def atomic_types(m: Machine, instruction: Instruction) -> tuple[DataType, DataType]:
+    """Those of the element that an atomic operation is on; modules and raw messages may ask for others, or for more."""
+    args = instruction.args
+    if args["data_size"] not in LSC_ATOMIC_SIZES.values():
+        raise m.cannot("atomic operations do not work on data of this size")
+    if args["elems"] != LSC_ELEMENTS[1] or args["order"] == _TRANSPOSED:
+        raise m.cannot("atomic operations work on one element of each lane")
+    return lsc_types(instruction)
 
 
 def address_kind(instruction: Instruction) -> str:
@@ -188,7 +199,7 @@ def _lsc_atomic(name: str, op: str) -> None:
 
     @semantics(name, deviation=ANY_ORDER)
     def prepare(m: Machine, instruction: Instruction) -> Step:
-        args, (memory, register) = instruction.args, lsc_types(instruction)
+        args, (memory, register) = instruction.args, atomic_types(m, instruction)
         space, address = _space(m, instruction), _address(m, instruction)
         return atomic(m, instruction, space, address, op, memory, register, [args["dst"], args["src1"], args["src2"]])
 

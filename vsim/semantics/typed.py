@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visakit.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, TARGET_OUTPUTS
+from visakit.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, MEDIA_MODIFIERS, TARGET_OUTPUTS
 from visakit.language import types
 from visakit.language.operands import Raw
 from visakit.language.program import Instruction
@@ -21,8 +21,8 @@ from vsim.semantics.lsc import (
     ALL_MAPPED,
     ELEMENTS_OF,
     address_kind,
+    atomic_types,
     block_mask,
-    lsc_types,
     power_of_two,
     status_step,
     surface_handle,
@@ -182,7 +182,7 @@ def _lsc_atomic(name: str, op: str) -> None:
     @semantics(name, deviation=ANY_ORDER)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         raws = [instruction.args[n] for n in ("dst", "src1", "src2")]
-        memory, existing = lsc_types(instruction)[0], _first_sample(m, instruction)
+        memory, existing = atomic_types(m, instruction)[0], _first_sample(m, instruction)
         return _typed_atomic(m, instruction, _lsc_image(m, instruction), op, memory, raws, existing)
 
 
@@ -246,10 +246,18 @@ def render_target_write(m: Machine, instruction: Instruction) -> Step:
 # -- blocks ----------------------------------------------------------------------------------------------------
 
 
+_WHOLE_PICTURE = (MEDIA_MODIFIERS["nomod"], MEDIA_MODIFIERS["modified"])
+"""Modifiers that name no field of an interlaced picture."""
+
+
 @semantics("media_ld", "media_st")
 def media_block(m: Machine, instruction: Instruction) -> Step:
     """A block of bytes at a scalar place of an image."""
     args = instruction.args
+    if args["modifier"] not in _WHOLE_PICTURE:
+        raise m.cannot("images are not interlaced, and have no field to access alone")
+    if args["plane"]:
+        raise m.cannot(f"images have one plane, which is number 0, not {args['plane']}")
     x, y = source(m, args["x"], 1, D), source(m, args["y"], 1, D)
     image, size = image_of(m, instruction), (args["block_width"], args["block_height"])
     return _image_block(m, instruction, image, (x, y), size, args["data"], m.thread_mask)
