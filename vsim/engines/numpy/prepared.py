@@ -75,7 +75,7 @@ class PreparedFunction:
 
     def new_registers(self, threads: HardwareThreads) -> RegisterFile:
         """Fresh registers for an activation."""
-        registers = RegisterFile.fresh(self.layout, self._views, threads, every=self.late)
+        registers = RegisterFile.fresh(self.layout, self._views, threads, late=self.late)
         for kind, index, number in self.states:
             registers.state(kind, index, 0)[:] = number
         return registers
