@@ -53,7 +53,7 @@ def blocks_of(lines: Iterable[str], switches: bool = False) -> dict[str, Block] 
             here.end = End(text, targets=tuple(dict.fromkeys(_TARGET.findall(text))))
         elif text.startswith(("  br ", "  ret ")):
             here.end = read_end(text)
-        elif phi := _PHI.fullmatch((line := Line(text)).operation):
+        elif (line := Line(text)).operation.startswith("phi ") and (phi := _PHI.fullmatch(line.operation)):
             here.phis[line.result] = phi[1], {block: value for value, block in ARM.findall(phi[2])}
         else:
             here.body.append(line)
