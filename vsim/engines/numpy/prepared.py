@@ -34,7 +34,8 @@ class Ways:
         flows = [(n, i.desc.flow, i) for n, i in enumerate(function.instructions) if i.desc.flow is not Flow.NEXT]
         self._leaving = [n for n, flow, _ in flows if flow is not Flow.LABEL and not flow.is_branch]
         """Instructions that may need other threads or activations: barriers, calls, ends."""
-        self._branches = [(n, min((labels[x] for x in target_labels(i)), default=n)) for n, flow, i in flows if flow.is_branch]
+        targets = [(n, target_labels(i)) for n, flow, i in flows if flow.is_branch]
+        self._branches = [(n, min((labels[x] for x in found), default=n)) for n, found in targets]
         """Branches, each with its first target."""
 
     def can_run_alone(self, begin: int, end: int) -> bool:
