@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from visakit.diagnostics import Diagnostic, SimulationError, Span
 from visakit.isa.record import Flow, Rule
@@ -122,6 +123,11 @@ class Layout:
             where = f", {address - start} bytes after the beginning of '{name}', which has {self.file_sizes[root]},"
         return f"register address {address}{where} lies outside the registers whose addresses are taken"
 
+    @cached_property
+    def lane_names(self) -> frozenset[int]:
+        """The variables that are %ce0."""
+        return frozenset((CE0, *(var for var, (root, _) in self.roots.items() if root == CE0)))
+
     @property
     def carried(self) -> list[tuple[int, int, int]]:
         """Predefined variables in the file: number, offset and bytes."""
@@ -200,8 +206,11 @@ def _alias_root(function: Function, number: int) -> tuple[int, int]:
 
 def reads_lanes(layout: Layout, instruction: Instruction) -> bool:
     """Whether an instruction reads %ce0, which has the lanes that run at that moment."""
-    sources = (op for name, op in instruction.args.items() if name != "dst")
-    return any(layout.root(op.var)[0] == CE0 for op in sources if isinstance(op, (General, Raw)))
+    names = layout.lane_names
+    for name, op in instruction.args.items():
+        if isinstance(op, (General, Raw)) and op.var in names and name != "dst":
+            return True
+    return False
 
 
 @dataclass(frozen=True)
