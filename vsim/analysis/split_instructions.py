@@ -13,7 +13,7 @@ The second half runs with the first one, if nothing between them hinders it. V6 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
@@ -39,12 +39,14 @@ class SplitInstructions:
 
     Args:
         layout: of the function's registers, in which some go behind others.
+        accesses: to a layout in which none does (:meth:`Layout.copy`).
         lanes: of a thread.
         kept: numbers of instructions to leave alone.
     """
 
     function: Function
     layout: Layout
+    accesses: Accesses
     lanes: int
     kept: frozenset[int] = frozenset()
 
@@ -53,8 +55,6 @@ class SplitInstructions:
         """Those of the function, with both halves at the place of the first one."""
         self.left_out = set[int]()
         """The numbers of second halves."""
-        before = replace(self.layout, roots=dict(self.layout.roots), rooms=dict(self.layout.rooms))
-        self.accesses = Accesses(self.function, before)
         self._plain: dict[int, bool] = {}
         self._touched: dict[int, list[RegisterAccess]] = {}
 
@@ -120,7 +120,7 @@ class SplitInstructions:
     def _touches(self, n: int) -> list[RegisterAccess]:
         found = self._touched.get(n)
         if found is None:
-            found = self._touched[n] = list(self.accesses.of(self.instructions[n]))
+            found = self._touched[n] = self.accesses.of(self.instructions[n])
         return found
 
     def _hinders(self, before: int, second: int, reads_too: bool) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from visakit.diagnostics import Diagnostic, SimulationError, Span
@@ -57,6 +57,10 @@ class Layout:
     def allow_overrun(self) -> None:
         """Let addresses lie anywhere in the file."""
         self.file_ranges = [(FILE_BEGIN, self.file_size)] if self.file_ranges else []
+
+    def copy(self) -> Layout:
+        """The same layout, which :meth:`put_behind` does not change."""
+        return replace(self, roots=dict(self.roots), rooms=dict(self.rooms))
 
     def put_behind(self, first: int, second: int) -> None:
         """Lay a root variable out behind another one, as part of it; neither has its address taken."""
