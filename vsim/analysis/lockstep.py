@@ -109,6 +109,9 @@ class _Ways:
         lead into it from the block in front of it alone, and back, or in front of it, from its last block alone.
         """
         flow, header = self.flow, places.start
+        inside = flow.backward[bisect_left(flow.backward, (header, 0)) : bisect_left(flow.backward, (places[-1], 0))]
+        if any(target <= header for _, target in inside):
+            return None
         body = flow.function.instructions[header : places.stop]
         if any(i.desc.flow not in _WITHIN for i in body) or all(i.desc.access is Access.NONE for i in body):
             return None
@@ -119,7 +122,6 @@ class _Ways:
         if entries != [(front, header)] or backs != [(starts[-1], header)]:
             return None
         graph: Graph = {start: {n for n in self.after[start] if n in places and n != header} for start in starts}
-        inside = flow.backward[bisect_left(flow.backward, (header, 0)) : bisect_left(flow.backward, (places[-1], 0))]
         repeated = [range(t, s + 1) for s, t in inside]
         return LockstepLoop(flow, places, range(front, header), Dominators(graph, header), repeated)
 

@@ -149,11 +149,9 @@ def loops_of(successors: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
 def innermost_loops(successors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """The blocks of each loop without another one in it, in the order of the text, by the loop's header."""
     loops = loops_of(successors)
-    return {
-        header: [name for name in successors if name in body]
-        for header, body in loops.items()
-        if not any(other in body for other in loops if other != header)
-    }
+    innermost = {header: body for header, body in loops.items() if sum(name in loops for name in body) == 1}
+    numbers = {name: n for n, name in enumerate(successors)}
+    return {header: sorted(body, key=numbers.__getitem__) for header, body in innermost.items()}
 
 
 def _back_edges(successors: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
