@@ -16,6 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from visakit.isa.record import Access, Pipe
 from visakit.language.operands import Immediate
@@ -85,12 +86,14 @@ def strays(
 def _choosing(flow: ControlFlow, parting: AbstractSet[int]) -> dict[int, range]:
     """The loops that lanes leave one after the other, and in which they choose."""
     found, ordered = {}, sorted(parting)
+    works = [_work([i]) for i in flow.function.instructions] if flow.backward else []
+    accesses = [0, *accumulate(work.accesses for work in works)]
+    others = [0, *accumulate(work.instructions for work in works)]
     for branch, target in flow.backward:
-        choices = bisect_right(ordered, branch) - bisect_left(ordered, target)
-        if branch in parting and choices >= LEAST_CHOICES:
-            work = _work(flow.function.instructions[target : branch + 1])
-            if work.accesses and work.instructions <= MOST_OF_A_CHOICE * choices:
-                found[branch] = range(target, branch + 1)
+        end, choices = branch + 1, bisect_right(ordered, branch) - bisect_left(ordered, target)
+        chooses = choices >= LEAST_CHOICES and others[end] - others[target] <= MOST_OF_A_CHOICE * choices
+        if branch in parting and chooses and accesses[end] > accesses[target]:
+            found[branch] = range(target, end)
     return found
 
 
