@@ -41,7 +41,7 @@ def interleave(text: str, bits: int) -> str:
     Args:
         bits: of the processor's vectors.
     """
-    blocks = text.split(":\n")  # No section goes on behind a label.
+    blocks = text.split(":\n")  # Sections end at labels.
     return ":\n".join(_interleaved(b, bits) if b.count("\n") >= LEAST_LINES else b for b in blocks)
 
 
