@@ -25,6 +25,8 @@
 * **emit** (``host/native.py``): LLVM's code generator makes an object.
 * **link** (``host/native.py``): the object, with the driver and helper functions, which are compiled separately.
 
+Quick code does without the passes from **sink** to **interleave**, and without anchors.
+
 IR is text; passes read it as records of lines and blocks (``passes/lines.py``, ``passes/blocks.py``).
 """
 
