@@ -12,6 +12,7 @@ from support.strategies import CHECKED, ENGINES, RUNNING
 
 from visakit.diagnostics import SimulationError
 from vsim.analysis.control_flow import control_flow
+from vsim.analysis.register_accesses import Accesses
 from vsim.analysis.split_instructions import SplitInstructions
 from vsim.program import Program
 from vsim.semantics.registers import layout_of
@@ -38,7 +39,8 @@ def joined(*lines, lanes=LANES, kept=frozenset(), atomics=False):
     variables.append(".decl Q v_type=G type=uq num_elts=16 align=GRF")
     head = [".version 4.1", '.kernel "k"', *variables, *DECLARATIONS, ".kernel_attr SimdSize=16"]
     function = build_text("\n".join([*head, *lines, "ret (M1, 1)"]) + "\n", "xehp").module.kernels[0]
-    split = SplitInstructions(function, layout_of(function, 32), lanes, kept, atomics)
+    layout = layout_of(function, 32)
+    split = SplitInstructions(function, layout, Accesses(function, layout.copy()), lanes, kept, atomics)
     split.join(control_flow(function).blocks())
     return split.left_out
 

@@ -68,6 +68,37 @@ def test_a_narrowed_loop_ends_behind_its_jump(engine):
     assert (run(LOOP, engine, groups=64) == expected[:, None]).all()
 
 
+BACK = """and (M1, 1) EIGHTH(0,0)<1> %group_id_x(0,0)<0;1,0> 7:ud
+cmp.eq (M1, 8) P2 EIGHTH(0,0)<0;1,0> 1:ud
+before:
+fcall (M1, 8) f 0 1
+add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> %retval(0,0)<1;1,0>
+again:
+add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> 1:ud
+cmp.eq (M1, 8) P1 N(0,0)<1;1,0> 3:ud
+and (M1, 8) P1 P1 P2
+(P1) goto (M1, 8) before
+cmp.lt (M1, 8) P1 N(0,0)<1;1,0> 5:ud
+and (M1, 8) P1 P1 P2
+(P1) goto (M1, 8) again
+add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> N(0,0)<1;1,0>
+---
+.global_function "f"
+.kernel_attr SimdSize=8
+.kernel_attr Extern
+.kernel_attr RetValSize=1
+mov (M1, 8) %retval(0,0)<1> 100:ud
+fret (M1, 8)
+"""
+
+
+@ENGINES
+def test_a_loop_with_a_way_back_in_front_of_it_is_not_narrowed(engine):
+    """An eighth of the threads stay in the loop, and go from there to a call in front of it."""
+    expected = np.where(np.arange(64) & 7 == 1, 205, 101)
+    assert (run(BACK, engine, groups=64) == expected[:, None]).all()
+
+
 @ENGINES
 def test_an_input_that_only_its_address_names(engine):
     given = np.arange(8) * 7 + 1

@@ -15,6 +15,7 @@ Example, with the numbers in front::
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -128,6 +129,29 @@ class ControlFlow:
             if any((self.subroutine_of(s) if s < self.end else 0) != self.subroutine_of(last) for s in following):
                 return True
         return False
+
+    def loops(self) -> Iterator[tuple[range, list[int]]]:
+        """The loops between backward branches and their targets, short ones first; with each, those of its instructions
+        that are in no loop before it.
+        """
+        following = list(range(self.end + 1))
+        """Of each instruction the next one that was in no loop, or one on the way there."""
+
+        def free(n: int) -> int:
+            found = n
+            while following[found] != found:
+                found = following[found]
+            while following[n] != found:
+                following[n], n = found, following[n]
+            return found
+
+        for branch, target in sorted(self.backward, key=lambda way: way[0] - way[1]):
+            own, n = list[int](), free(target)
+            while n <= branch:
+                own.append(n)
+                following[n] = n + 1
+                n = free(n)
+            yield range(target, branch + 1), own
 
     def targets(self, instruction: Instruction) -> list[int]:
         """Where the labels of a branch or call stand."""

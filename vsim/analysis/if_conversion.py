@@ -24,13 +24,13 @@ from collections.abc import Collection, Iterator
 
 from visakit.isa.record import Access, Flow, MemoryKind, Pipe
 from visakit.language.operands import SAMPLER, SURFACE, General, Indirect, Raw, State
-from visakit.language.program import FIRST_VARIABLE, Function, Instruction
+from visakit.language.program import FIRST_VARIABLE, Instruction
 from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
 from vsim.analysis.named_registers import computed_from
 from vsim.analysis.register_accesses import Accesses, Bank, Register
 from vsim.analysis.waiting import touches_memory
 from vsim.semantics.refused import RAW_MESSAGES
-from vsim.semantics.registers import Layout, takes_address
+from vsim.semantics.registers import takes_address
 
 LARGEST_COST = 40
 """Vectors of the processor that the instructions of a branch fill, up to which it becomes a mask."""
@@ -40,16 +40,17 @@ _LOAD = 6
 """How many vectors a load from private memory counts for."""
 
 
-def private_loads(function: Function, layout: Layout, variables: Collection[int]) -> frozenset[int]:
+def private_loads(accesses: Accesses, variables: Collection[int]) -> frozenset[int]:
     """The loads of a kernel whose addresses are computed from that of private memory. They are cheap: no other thread's
     accesses drive it out of the cache.
 
     Args:
         variables: that begin with the address.
     """
-    accesses, reads, writes = Accesses(function, layout), list[set[Register]](), list[set[Register]]()
+    function, layout = accesses.function, accesses.layout
+    reads, writes = list[set[Register]](), list[set[Register]]()
     for i in function.instructions:
-        found = list(accesses.of(i))
+        found = accesses.of(i)
         reads.append({a.register for a in found if not a.writes})
         writes.append({a.register for a in found if a.writes and not touches_memory(i)})
     addresses = computed_from((Register(Bank.GENERAL, layout.root(v)[0]) for v in variables), reads, writes)

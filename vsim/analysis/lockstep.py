@@ -66,6 +66,11 @@ class LockstepLoop:
         return always and not any(pc in places for places in self.repeated)
 
 
+def _accesses_memory(body: Sequence[Instruction]) -> bool:
+    """Whether a loop accesses memory, and no lane leaves the function in it."""
+    return all(i.desc.flow in _WITHIN for i in body) and any(i.desc.access is not Access.NONE for i in body)
+
+
 def lockstep_loops(
     flow: ControlFlow, layout: Layout, lanes: int, writers: Mapping[int, Set[int]]
 ) -> list[LockstepLoop]:
@@ -109,8 +114,9 @@ class _Ways:
         lead into it from the block in front of it alone, and back, or in front of it, from its last block alone.
         """
         flow, header = self.flow, places.start
-        body = flow.function.instructions[header : places.stop]
-        if any(i.desc.flow not in _WITHIN for i in body) or all(i.desc.access is Access.NONE for i in body):
+        inside = flow.backward[bisect_left(flow.backward, (header, 0)) : bisect_left(flow.backward, (places[-1], 0))]
+        leads_back = any(target <= header for _, target in inside)
+        if leads_back or not _accesses_memory(flow.function.instructions[header : places.stop]):
             return None
         starts = flow.starts[bisect_left(flow.starts, header) : bisect_left(flow.starts, places.stop)]
         entries = [(way, n) for n in starts for way in self.before.get(n, ()) if way not in places]
@@ -119,7 +125,6 @@ class _Ways:
         if entries != [(front, header)] or backs != [(starts[-1], header)]:
             return None
         graph: Graph = {start: {n for n in self.after[start] if n in places and n != header} for start in starts}
-        inside = flow.backward[bisect_left(flow.backward, (header, 0)) : bisect_left(flow.backward, (places[-1], 0))]
         repeated = [range(t, s + 1) for s, t in inside]
         return LockstepLoop(flow, places, range(front, header), Dominators(graph, header), repeated)
 

@@ -34,10 +34,15 @@ def computed_from(first: Iterable[R], reads: Collection[Set[R]], writes: Collect
     Args:
         reads, writes: the registers of each instruction.
     """
-    found, before = set(first), -1
-    while before != len(found):
-        before = len(found)
-        for sources, results in zip(reads, writes, strict=True):
-            if not found.isdisjoint(sources):
-                found |= results
+    readers: dict[R, list[Set[R]]] = {}
+    for sources, results in zip(reads, writes, strict=True):
+        for source in sources:
+            readers.setdefault(source, []).append(results)
+    found, worklist = set[R](), list(first)
+    while worklist:
+        register = worklist.pop()
+        if register not in found:
+            found.add(register)
+            for results in readers.get(register, ()):
+                worklist += results
     return frozenset(found)

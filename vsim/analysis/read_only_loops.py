@@ -4,13 +4,14 @@ program may rely on that.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from visakit.isa.record import Access, Flow, MemoryKind
 from visakit.language.operands import General, Immediate
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
-from vsim.analysis.named_registers import computed_from, variables
+from vsim.analysis.named_registers import variables
 from vsim.semantics.refused import RAW_MESSAGES
 from vsim.semantics.registers import Layout
 
@@ -43,24 +44,64 @@ def read_only_loops(flow: ControlFlow, layout: Layout) -> dict[int, range]:
     addresses that depend on values loaded in the loop are left out: their addresses depend on data and are not
     consecutive. A loop is the range between a backward branch and its target.
     """
+    body = flow.function.instructions
+    if not flow.backward:
+        return {}
+    others = [n for n, i in enumerate(body) if not only_reads_memory(i)]
+    increments = [n for n, i in enumerate(body) if is_increment(i)]
+    loaded: dict[int, _LoadedValues] = {}
     found: dict[int, range] = {}
-    taken: set[int] = set()
-    for branch, target in sorted(flow.backward, key=lambda way: way[0] - way[1]):
-        inside = set(range(target, branch + 1)) - taken
-        taken |= inside
-        body = flow.function.instructions[target : branch + 1]
-        if all(only_reads_memory(i) for i in body) and any(is_increment(i) for i in body):
-            loop = range(target, branch + 1)
-            found |= dict.fromkeys(inside - _led_by_data(loop, body, layout), loop)
+    for loop, own in flow.loops():
+        if not _has_any(others, loop) and _has_any(increments, loop):
+            inside = set(own)
+            if loads := [n for n in own if body[n].desc.access is Access.LOAD]:
+                values = loaded.setdefault(loop.start, _LoadedValues(body, layout, loop.start))
+                values.grow(loop.stop)
+                inside.difference_update(n for n in loads if values.lead(n))
+            found |= dict.fromkeys(inside, loop)
     return found
 
 
-def _led_by_data(places: range, body: Sequence[Instruction], layout: Layout) -> set[int]:
-    """The loads of a loop whose addresses depend on values that the loop loads; the order of instructions is
-    ignored.
+def _has_any(numbers: Sequence[int], loop: range) -> bool:
+    """Whether one of some numbers, in ascending order, is in a loop."""
+    n = bisect_left(numbers, loop.start)
+    return n < len(numbers) and numbers[n] < loop.stop
+
+
+class _LoadedValues:
+    """The registers that depend on values which a loop loads; the order of instructions is ignored. The loop grows from
+    one branch back to its beginning to the next.
     """
-    reads = [variables(layout, *(op for name, op in i.args.items() if name != "dst")) for i in body]
-    writes = [variables(layout, i.args.get("dst")) for i in body]
-    loads = [n for n, i in enumerate(body) if i.desc.access is Access.LOAD]
-    data = computed_from((root for n in loads for root in writes[n]), reads, writes)
-    return {places[n] for n in loads if reads[n] & data}
+
+    def __init__(self, body: Sequence[Instruction], layout: Layout, start: int) -> None:
+        self._body, self._layout = body, layout
+        self._end = start
+        self._reads: dict[int, frozenset[int]] = {}
+        """The variables that each instruction reads."""
+        self._readers: dict[int, list[frozenset[int]]] = {}
+        """The results of the instructions that read a variable."""
+        self._found = set[int]()
+
+    def grow(self, end: int) -> None:
+        """Let the loop end in front of an instruction."""
+        worklist = list[int]()
+        for n in range(self._end, end):
+            i = self._body[n]
+            results = variables(self._layout, i.args.get("dst"))
+            reads = variables(self._layout, *(op for name, op in i.args.items() if name != "dst"))
+            self._reads[n] = reads
+            for source in reads:
+                self._readers.setdefault(source, []).append(results)
+            if i.desc.access is Access.LOAD or not self._found.isdisjoint(reads):
+                worklist += results
+        self._end = max(self._end, end)
+        while worklist:
+            register = worklist.pop()
+            if register not in self._found:
+                self._found.add(register)
+                for results in self._readers.get(register, ()):
+                    worklist += results
+
+    def lead(self, load: int) -> bool:
+        """Whether they lead a load to its address."""
+        return not self._found.isdisjoint(self._reads[load])

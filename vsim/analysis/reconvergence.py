@@ -51,12 +51,12 @@ class Reconvergence:
 
     def waiting(self) -> dict[int, list[int]]:
         """For each block the points of its subroutine at which lanes may wait when it is run."""
-        found, coming = {}, list(self.opened.items())[::-1]
+        found, coming, end = {}, list(self.opened.items())[::-1], self.flow.end
         points = list[int]()
         for start in self.flow.starts:
             while coming and coming[-1][1] <= start:
                 points.append(coming.pop()[0])
-            points = [p for p in points if start < p < self.flow.end]
+            points = [p for p in points if start < p < end]
             found[start] = points[:]
         return found
 

@@ -87,9 +87,17 @@ class Accesses:
         self.function, self.layout = function, layout
         self.pointed_to = _pointed_to(layout)
         self._masks: dict[tuple[object, ...], int] = {}
+        self._known: dict[int, tuple[Instruction, list[RegisterAccess]]] = {}
+        """Accesses by the identity of their instruction, which lives as long as they do."""
 
-    def of(self, i: Instruction) -> Iterator[RegisterAccess]:
+    def of(self, i: Instruction) -> list[RegisterAccess]:
         """The accesses of an instruction, reads first."""
+        known = self._known.get(id(i))
+        if known is None:
+            known = self._known[id(i)] = i, self._of(i)
+        return known[1]
+
+    def _of(self, i: Instruction) -> list[RegisterAccess]:
         args = i.args
         operands = [*_operands(i)]
         if is_wide_product(i):
@@ -101,7 +109,7 @@ class Accesses:
         found += self._payloads(i)
         if i.desc.semantics == _LIFETIME and not i.desc.fixed["end"]:
             found += self._begins(i)
-        yield from sorted(found, key=lambda access: access.writes)
+        return sorted(found, key=lambda access: access.writes)
 
     def beyond(self, i: Instruction) -> set[Register]:
         """The variables that operands of an instruction exceed; with any, the instruction faults."""

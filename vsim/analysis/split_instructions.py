@@ -14,7 +14,7 @@ Atomics of halves of the lanes run together, too, if no other access is between 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
@@ -42,6 +42,7 @@ class SplitInstructions:
 
     Args:
         layout: of the function's registers, in which some go behind others.
+        accesses: to a layout in which none does (:meth:`Layout.copy`).
         lanes: of a thread.
         kept: numbers of instructions to leave alone.
         atomics: whether halves of atomics may run together, lane after lane.
@@ -49,6 +50,7 @@ class SplitInstructions:
 
     function: Function
     layout: Layout
+    accesses: Accesses
     lanes: int
     kept: frozenset[int] = frozenset()
     atomics: bool = False
@@ -58,8 +60,6 @@ class SplitInstructions:
         """Those of the function, with both halves at the place of the first one."""
         self.left_out = set[int]()
         """The numbers of second halves."""
-        before = replace(self.layout, roots=dict(self.layout.roots), rooms=dict(self.layout.rooms))
-        self.accesses = Accesses(self.function, before)
         self._plain: dict[int, bool] = {}
         self._touched: dict[int, list[RegisterAccess]] = {}
 
@@ -133,7 +133,7 @@ class SplitInstructions:
     def _touches(self, n: int) -> list[RegisterAccess]:
         found = self._touched.get(n)
         if found is None:
-            found = self._touched[n] = list(self.accesses.of(self.instructions[n]))
+            found = self._touched[n] = self.accesses.of(self.instructions[n])
         return found
 
     def _hinders(self, before: int, second: int, reads_too: bool) -> bool:

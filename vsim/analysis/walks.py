@@ -12,9 +12,11 @@ machines and parsers do, where a thread executes the ways of all its lanes in ev
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from visakit.isa.record import Access, Pipe
 from visakit.language.operands import Immediate
@@ -93,25 +95,21 @@ def strays(
 
 def _choosing(flow: ControlFlow, parting: AbstractSet[int]) -> dict[int, range]:
     """The loops that lanes leave one after the other, and in which they choose."""
-    found = {}
+    found, ordered = {}, sorted(parting)
+    works = [_work([i]) for i in flow.function.instructions] if flow.backward else []
+    accesses = [0, *accumulate(work.accesses for work in works)]
+    others = [0, *accumulate(work.instructions for work in works)]
     for branch, target in flow.backward:
-        places = range(target, branch + 1)
-        choices = len(parting & set(places))
-        if branch in parting and choices >= LEAST_CHOICES:
-            work = _work(flow.function.instructions[target : branch + 1])
-            if work.accesses and work.instructions <= MOST_OF_A_CHOICE * choices:
-                found[branch] = places
+        end, choices = branch + 1, bisect_right(ordered, branch) - bisect_left(ordered, target)
+        chooses = choices >= LEAST_CHOICES and others[end] - others[target] <= MOST_OF_A_CHOICE * choices
+        if branch in parting and chooses and accesses[end] > accesses[target]:
+            found[branch] = range(target, end)
     return found
 
 
 def _innermost(flow: ControlFlow) -> Iterator[tuple[int, range]]:
     """The branches back of innermost loops, and the instructions of these."""
-    taken: set[int] = set()
-    for branch, target in sorted(flow.backward, key=lambda way: way[0] - way[1]):
-        places = range(target, branch + 1)
-        if taken.isdisjoint(places):
-            yield branch, places
-        taken.update(places)
+    return ((places[-1], places) for places, own in flow.loops() if len(own) == len(places))
 
 
 @dataclass

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from visakit.diagnostics import Diagnostic, SimulationError, Span
 from visakit.isa.record import Flow, Rule
@@ -56,6 +57,10 @@ class Layout:
     def allow_overrun(self) -> None:
         """Let addresses lie anywhere in the file."""
         self.file_ranges = [(FILE_BEGIN, self.file_size)] if self.file_ranges else []
+
+    def copy(self) -> Layout:
+        """The same layout, which :meth:`put_behind` does not change."""
+        return replace(self, roots=dict(self.roots), rooms=dict(self.rooms))
 
     def put_behind(self, first: int, second: int) -> None:
         """Lay a root variable out behind another one, as part of it; neither has its address taken."""
@@ -121,6 +126,11 @@ class Layout:
             name = self.function.variable_name(root)
             where = f", {address - start} bytes after the beginning of '{name}', which has {self.file_sizes[root]},"
         return f"register address {address}{where} lies outside the registers whose addresses are taken"
+
+    @cached_property
+    def lane_names(self) -> frozenset[int]:
+        """The variables that are %ce0."""
+        return frozenset((CE0, *(var for var, (root, _) in self.roots.items() if root == CE0)))
 
     @property
     def carried(self) -> list[tuple[int, int, int]]:
@@ -200,8 +210,11 @@ def _alias_root(function: Function, number: int) -> tuple[int, int]:
 
 def reads_lanes(layout: Layout, instruction: Instruction) -> bool:
     """Whether an instruction reads %ce0, which has the lanes that run at that moment."""
-    sources = (op for name, op in instruction.args.items() if name != "dst")
-    return any(layout.root(op.var)[0] == CE0 for op in sources if isinstance(op, (General, Raw)))
+    names = layout.lane_names
+    for name, op in instruction.args.items():
+        if isinstance(op, (General, Raw)) and op.var in names and name != "dst":
+            return True
+    return False
 
 
 @dataclass(frozen=True)

@@ -188,14 +188,16 @@ class KernelCache:
         """
         from vsim.engines.llvm import pipeline
 
-        found = pipeline.translate(dispatch, variant.full, variant.row, variant.transposed_row)
-        quick = quick and native.is_long_in_the_making(found.text, self.image.runs_once)
+        def is_quick(text: str) -> bool:
+            return quick and native.is_long_in_the_making(text, self.image.runs_once)
+
+        found = pipeline.translate(dispatch, variant.full, variant.row, variant.transposed_row, is_quick)
         functions = self.image.module.all_functions
         # Nothing is better than quick code for an observed launch, which waits for its code and cannot begin anew.
         for_good = any(dispatch.observed) and native.is_huge(found.text)
-        objects = pipeline.compile_objects(found, quick or for_good)
-        packed = _packed([functions.index(f) for f in found.functions], found, quick, objects)
-        object_cache.save(keys[quick], packed)
+        objects = pipeline.compile_objects(found, found.is_quick or for_good)
+        packed = _packed([functions.index(f) for f in found.functions], found, objects)
+        object_cache.save(keys[found.is_quick], packed)
         summaries.keep(self.image, dispatch.signature, self.module)
         return packed
 
@@ -229,10 +231,10 @@ class KernelCache:
         raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
 
 
-def _packed(numbers: list[int], found: Translation, quick: bool, objects: list[bytes]) -> bytes:
+def _packed(numbers: list[int], found: Translation, objects: list[bytes]) -> bytes:
     """Functions (by number in the image) and objects of a kernel as bytes of the cache."""
     sizes = [len(o) for o in objects]
-    kind = found.transposed, found.width, found.only_counts, quick
+    kind = found.transposed, found.width, found.only_counts, found.is_quick
     head = (len(numbers), len(sizes), *kind, *numbers, *sizes)
     return b"".join([struct.pack(f"<{len(head)}I", *head), *objects])
 

@@ -27,11 +27,14 @@
 * **emit** (``host/native.py``): LLVM's code generator makes an object.
 * **link** (``host/native.py``): the object, with the driver and helper functions, which are compiled separately.
 
+Quick code does without the passes from **sink** to **interleave**, and without anchors.
+
 IR is text; passes read it as records of lines and blocks (``passes/lines.py``, ``passes/blocks.py``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from visakit.collector import paused_collection
@@ -92,10 +95,18 @@ class Translation:
     """Work-items of a thread, if fewer than the launch wanted; else 0."""
     only_counts: bool
     """Whether the code counts what executes and does nothing else."""
+    is_quick: bool = False
+    """Whether the text is for quick code."""
 
 
 @paused_collection()
-def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int = 0) -> Translation:
+def translate(
+    dispatch: Dispatch,
+    full: bool,
+    row: int = 0,
+    transposed_row: int = 0,
+    is_quick: Callable[[str], bool] = lambda text: False,
+) -> Translation:
     """Analyse, discover and lower a kernel and all functions that it can call.
 
     Lanes go along x first. If their accesses are scattered there, and adjacent along y, they go along y. Counts are
@@ -106,10 +117,20 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
         full: every thread has all its lanes.
         row: lanes in a row of local ids that is known to count up; 0 if it is not known.
         transposed_row: the same if lanes went along y; 0 if they must not.
+        is_quick: whether a module is to have quick code, which passes over its text do not pay for.
 
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
+    found = _best(dispatch, full, row, transposed_row)
+    if is_quick(found.text):
+        return replace(found, is_quick=True)
+    text = with_changed_loops(found.text, sink_into_cold_ways, prefetch_indices, prefetch_groups)
+    return replace(found, text=interleave(strip_mine(text, vector_bits()), vector_bits()))
+
+
+def _best(dispatch: Dispatch, full: bool, row: int, transposed_row: int) -> Translation:
+    """The translation with lanes along x or y, or for threads of fewer lanes; see :func:`translate`."""
     unit = LARGEST_UNIT
     while True:
         state = ModuleState(dispatch, full, row, race_unit=unit)
@@ -212,8 +233,6 @@ def _translated(state: ModuleState) -> Translation:
     text, threads_per_coroutine = _with_concurrent_threads(
         module(texts, state.declarations, state.takes_zeros), dispatch, state.parts_threads
     )
-    text = with_changed_loops(text, sink_into_cold_ways, prefetch_indices, prefetch_groups)
-    text = interleave(strip_mine(text, vector_bits()), vector_bits())
     if state.takes_zeros:
         support.append(driver.entry_with_zeros())
     if not state.takes_turns:

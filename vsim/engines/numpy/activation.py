@@ -131,7 +131,7 @@ class Activation:
         found = self._parts.get(key)
         if found is None:
             part = self.active[:, offset : offset + size]
-            found = self._parts[key] = True if part.all() else part
+            found = self._parts[key] = True if part.all() else np.ascontiguousarray(part)
         return found
 
     # -- lanes wait and meet -------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from visakit.isa.record import Flow
 from visakit.language.program import Function, Instruction
 from vsim.analysis.active_lanes import may_divide
 from vsim.analysis.control_flow import takes_all
@@ -173,16 +172,9 @@ class BatchControlFlow:
 
     def _loop(self, target: int, following: int) -> NarrowLoop | None:
         """The loop that a jump back closes, if the threads in it can run without the others."""
-        inside = self.prepared.function.instructions[target:following]
-        if not self.may_narrow or not inside or not all(map(_stays_in_thread, inside)):
+        if target >= following or not self.may_narrow or not self.prepared.ways.can_run_alone(target, following):
             return None
         return NarrowLoop(self.prepared, self.running, self.scheduler, target, following)
-
-
-def _stays_in_thread(instruction: Instruction) -> bool:
-    """Whether an instruction does nothing that needs other threads or activations: no barrier, no call, no end."""
-    flow = instruction.desc.flow
-    return flow in (Flow.NEXT, Flow.LABEL) or flow.is_branch
 
 
 class NarrowLoop:

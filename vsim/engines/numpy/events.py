@@ -62,8 +62,10 @@ class BatchEvent(Event):
                 if data is not None:
                     return data[:, start : start + variable.size].view(DTYPES[variable.type])
         for number, predicate in enumerate(function.predicates, FIRST_PREDICATE):
-            if predicate.name == name and (RegisterKind.PREDICATE, number) in registers.arrays:
-                return registers.arrays[RegisterKind.PREDICATE, number][:, : function.predicate_bits(number)]
+            if predicate.name == name:
+                bits = registers.find(RegisterKind.PREDICATE, number)
+                if bits is not None:
+                    return bits[:, : function.predicate_bits(number)]
         raise KeyError(name)
 
 

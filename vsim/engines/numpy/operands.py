@@ -192,10 +192,13 @@ class BatchOperands:
         running = self.running
 
         def write(value: Array, mask: Mask) -> None:
+            elements = running.views[view][:, columns]
             if mask is True:
-                running.views[view][:, columns] = value
+                elements[:] = value
+            elif value.shape == mask.shape == elements.shape:
+                np.putmask(elements, mask, value)  # It takes a fourth of the time of what follows.
             else:
-                np.copyto(running.views[view][:, columns], value, where=mask)
+                np.copyto(elements, value, where=mask)
 
         return write
 

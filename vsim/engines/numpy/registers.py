@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, PREDEFINED_VARIABLES, Function
+from visakit.language.program import FIRST_VARIABLE, Function
 from vsim.engines.numpy.threads import HardwareThreads
 from vsim.launch.arrays import Array, Bytes, DType, Dwords
 from vsim.semantics.registers import Layout
@@ -50,6 +51,17 @@ def address_view(number: int) -> View:
     return View(RegisterKind.ADDRESS, number, np.dtype("u4"))
 
 
+class LateArrays(Arrays):
+    """The arrays of all registers, each made when it is asked for."""
+
+    def __init__(self, make: Callable[[RegisterKind, int], Array]) -> None:
+        self._make = make
+
+    def __missing__(self, key: tuple[RegisterKind, int]) -> Array:
+        found = self[key] = self._make(*key)
+        return found
+
+
 class SavedRegisters(NamedTuple):
     """Copies of the arrays of a register file, without the arrays that all activations share, and of its states."""
 
@@ -66,7 +78,6 @@ class RegisterViews(dict[int, Array]):
     def __missing__(self, number: int) -> Array:
         kind, index, dtype = self._views[number]
         base = _bytes_of(self._layout, self._arrays, index) if kind is VARIABLE else self._arrays[kind, index]
-        assert base is not None
         found = self[number] = base.view(dtype)
         return found
 
@@ -88,12 +99,13 @@ class RegisterFile:
         self.views = RegisterViews(layout, arrays, views)
 
     @classmethod
-    def fresh(cls, layout: Layout, views: list[View], threads: HardwareThreads, every: bool) -> RegisterFile:
-        """Registers of an activation that begins: zeros; those of views, or every register of the function."""
-        arrays: Arrays = {(RegisterKind.FILE, 0): np.zeros((threads.count, layout.file_size), np.uint8)}
-        for kind, number in _declared(layout) if every else [view[:2] for view in views]:
-            if (kind, number) not in arrays and not (kind is RegisterKind.VARIABLE and number in layout.file_offsets):
-                arrays[kind, number] = _array(layout, kind, number, threads)
+    def fresh(cls, layout: Layout, views: list[View], threads: HardwareThreads, late: bool) -> RegisterFile:
+        """Registers of an activation that begins: zeros; those of views, or with ``late`` any that is asked for."""
+        arrays: Arrays = LateArrays(partial(_array, layout, threads)) if late else {}
+        arrays[RegisterKind.FILE, 0] = np.zeros((threads.count, layout.file_size), np.uint8)
+        for kind, number in () if late else {view[:2] for view in views}:
+            if (kind, number) not in arrays and not (kind is VARIABLE and number in layout.file_offsets):
+                arrays[kind, number] = _array(layout, threads, kind, number)
         return cls(layout, views, arrays)
 
     def beside(self, arrays: Arrays) -> RegisterFile:
@@ -102,7 +114,13 @@ class RegisterFile:
 
     def bytes_of(self, root: int) -> Bytes | None:
         """The bytes of a root variable, threads x bytes; None if the function does not use it."""
-        return _bytes_of(self.layout, self.arrays, root)
+        is_in_file = root in self.layout.file_offsets
+        return _bytes_of(self.layout, self.arrays, root) if is_in_file else self.find(VARIABLE, root)
+
+    def find(self, kind: RegisterKind, number: int) -> Array | None:
+        """The array of a register outside the register file; None if the function does not use it."""
+        arrays = self.arrays
+        return arrays[kind, number] if isinstance(arrays, LateArrays) or (kind, number) in arrays else None
 
     def state(self, kind: int, index: int, element: int) -> Dwords:
         """An element of a surface or sampler variable, threads x 1."""
@@ -137,34 +155,23 @@ class RegisterFile:
 
     def rows(self, index: Array) -> RegisterFile:
         """A copy of some threads' registers."""
-        found = RegisterFile(self.layout, self._views, {key: array[index] for key, array in self.arrays.items()})
+        found = self.beside(LateArrays(lambda kind, number: self.arrays[kind, number][index]))
         found._states = {key: state[index] for key, state in self._states.items()}
         return found
 
     def take_back(self, index: Array, copy: RegisterFile) -> None:
         """Write a copy of some threads' registers back."""
-        for key, array in self.arrays.items():
-            array[index] = copy.arrays[key]
+        for key, array in copy.arrays.items():
+            self.arrays[key][index] = array
         for place, state in copy._states.items():
             self.state(*place)[index] = state
 
 
-def _bytes_of(layout: Layout, arrays: Arrays, root: int) -> Bytes | None:
+def _bytes_of(layout: Layout, arrays: Arrays, root: int) -> Bytes:
     at = layout.file_offsets.get(root)
     if at is not None:
         return arrays[RegisterKind.FILE, 0][:, at : at + layout.sizes[root]]
-    return arrays.get((VARIABLE, root))
-
-
-def _declared(layout: Layout) -> Iterator[tuple[RegisterKind, int]]:
-    """All registers of a function."""
-    function = layout.function
-    for number in (*range(1, len(PREDEFINED_VARIABLES)), *layout.sizes):
-        yield RegisterKind.VARIABLE, number
-    for number in range(FIRST_PREDICATE, FIRST_PREDICATE + len(function.predicates)):
-        yield RegisterKind.PREDICATE, number
-    for number in range(len(function.addresses)):
-        yield RegisterKind.ADDRESS, number
+    return arrays[VARIABLE, root]
 
 
 def _is_shared(kind: RegisterKind, number: int) -> bool:
@@ -172,7 +179,7 @@ def _is_shared(kind: RegisterKind, number: int) -> bool:
     return kind is RegisterKind.VARIABLE and number < FIRST_VARIABLE
 
 
-def _array(layout: Layout, kind: RegisterKind, number: int, threads: HardwareThreads) -> Array:
+def _array(layout: Layout, threads: HardwareThreads, kind: RegisterKind, number: int) -> Array:
     function: Function = layout.function
     if kind is RegisterKind.PREDICATE:
         return np.zeros((threads.count, 32), bool)

@@ -19,19 +19,17 @@ from vsim.engines.llvm.ir.ranges import Ranges
 
 LAUNCH, GROUP, THREAD = range(3)
 """The loops around a kernel's code, outermost first, by which its invariants are sorted."""
-_PURE = (
-    "add ", "sub ", "mul ", "and ", "or ", "xor ", "shl ", "lshr ", "ashr ", "icmp ", "zext ", "sext ", "trunc ",
-    "insertelement ", "shufflevector ", "extractelement ", "bitcast ", "getelementptr ", "select ",
-    "fadd ", "fsub ", "fmul ", "fdiv ", "fneg ", "fcmp ", "fpext ", "fptrunc ", "sitofp ", "uitofp ", "fptosi ",
-    "fptoui ", "call i64 @llvm.usub.sat",
-)  # fmt: skip
+_PURE = frozenset((
+    "add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "icmp", "zext", "sext", "trunc",
+    "insertelement", "shufflevector", "extractelement", "bitcast", "getelementptr", "select",
+    "fadd", "fsub", "fmul", "fdiv", "fneg", "fcmp", "fpext", "fptrunc", "sitofp", "uitofp", "fptosi", "fptoui",
+))  # fmt: skip
 CALLED = "called_"
 """What the name of a function of the module begins with that has no effects."""
 _PURE_CALL = re.compile(
-    rf"call [^@]*@({CALLED}|llvm\.(fma\.|sqrt\.|fabs\.|floor\.|ceil\.|trunc\.|roundeven\.|x86\.[\w.]*cvtt"
-    r"|x86\.avx512\.(add|mul|div|sqrt|vfmadd|mask\.cvtpd2)))"
+    rf"call [^@]*@({CALLED}|llvm\.(usub\.sat\.i64|fma\.|sqrt\.|fabs\.|floor\.|ceil\.|trunc\.|roundeven\."
+    r"|x86\.[\w.]*cvtt|x86\.avx512\.(add|mul|div|sqrt|vfmadd|mask\.cvtpd2)))"
 )
-_FLOATS = ("float", "half", "double")
 NAME = re.compile(r"%[\w.]+")
 """The name of a value or a label in IR."""
 INVARIANT_LOAD = "!invariant.load !0"
@@ -49,6 +47,11 @@ UNLIKELY, LIKELY = ", !prof !1", ", !prof !2"
 
 class NotEmitted(Exception):
     """An instruction that a repetition asked for is not there."""
+
+
+def _is_pure(word: str, text: str) -> bool:
+    """Whether a call or load has no side effects; ``word`` is the first of its text."""
+    return text.endswith(INVARIANT_LOAD) if word == "load" else word == "call" and bool(_PURE_CALL.match(text))
 
 
 class Emitter:
@@ -119,9 +122,10 @@ class Emitter:
         place.
         """
         self.assigned = True
-        if not self.has_floats and any(name in text for name in _FLOATS):
+        if not self.has_floats and ("float" in text or "half" in text or "double" in text):
             self.has_floats = True
-        pure = text.startswith(_PURE) or text.endswith((INVARIANT_LOAD, FLUSHED)) or bool(_PURE_CALL.match(text))
+        word = text[: text.find(" ")]
+        pure = word in _PURE or _is_pure(word, text)
         if pure and (found := self.numbers.get(text) or self.invariants.get(text)) is not None:
             return found
         if self.repeats:

@@ -21,7 +21,7 @@ _FLAGS = frozenset(("nuw", "nsw", "nneg", "disjoint", "exact"))
 
 
 _VECTOR = re.compile(r"(\w+) <\d+ x i(\d+)> (%[\w.]+|<[^>]*>)(?:, (%[\w.]+|<[^>]*>)| to )")
-_OF_VECTORS = ("and <", "or <", "add <", "mul <", "shl <", "lshr <", "zext <")
+_NOTED = frozenset((*_RESULTS, *_SHIFTS, "zext", "trunc"))
 
 
 @lru_cache(4096)
@@ -53,18 +53,20 @@ class Ranges:
 
     def note(self, name: str, text: str) -> None:
         """Remember what follows for the result of an instruction, whose operands are values and numbers."""
-        if text.startswith(_OF_VECTORS):
-            self._note_vector(name, text)
-        if "<" in text or not (self.most or text.startswith("and ")):
+        operation = text[: text.find(" ")]
+        if operation not in _NOTED:
+            return
+        if "<" in text:
+            if operation != "trunc":
+                self._note_vector(name, text)
+            return
+        if not self.most and operation != "and":
             return
         words = [word for word in text.replace(",", "").split() if word not in _FLAGS]
-        operation = words[0]
         if operation in ("zext", "trunc"):
             kind, found = words[4], self.of(words[2])
-        elif operation in _RESULTS or operation in _SHIFTS:
-            kind, found = words[1], self._result(operation, words[2], words[3])
         else:
-            return
+            kind, found = words[1], self._result(operation, words[2], words[3])
         if found is not None and found < 1 << int(kind[1:]):
             self.most[name] = found
 

@@ -43,7 +43,7 @@ class MaskedBranches:
 
     def meet(self, pc: int) -> None:
         """The lanes that wait here run again."""
-        if not any(target == pc for target, _ in self.waiting):
+        if not self.waiting or not any(target == pc for target, _ in self.waiting):
             return
         at, coming = self.state.at, [mask for target, mask in self.waiting if target == pc]
         self.waiting = [(target, mask) for target, mask in self.waiting if target != pc]

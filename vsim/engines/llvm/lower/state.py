@@ -17,6 +17,7 @@ from vsim.analysis.induction import induction_variables
 from vsim.analysis.lockstep import lockstep_loops
 from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
+from vsim.analysis.register_accesses import Accesses
 from vsim.analysis.spin_loops import spin_branches
 from vsim.analysis.split_instructions import SplitInstructions
 from vsim.analysis.uniformity import uniform_predicates
@@ -85,6 +86,7 @@ class FunctionState:
         """Whether a block ends with each barrier, so that no values but those in stack slots live across it."""
         if self.dispatch.image.register_overrun:
             self.layout.allow_overrun()
+        self.accesses = Accesses(function, self.layout.copy())
         self.flow = self._control_flow()
         self.uniform = uniform_predicates(function)
         self.reconvergence = reconvergence(self.flow, self.uniform, self.jump_lanes, self.is_kernel, one_way)
@@ -130,15 +132,14 @@ class FunctionState:
         places = self.dispatch.signature.layout.private_at if self.is_kernel else ()
         inputs = input_places(self.dispatch) if places else ()
         own = [variable for variable, first, size in inputs if any(first <= at < first + size for at in places)]
-        return private_loads(self.function, self.layout, own) if own else frozenset()
+        return private_loads(self.accesses, own) if own else frozenset()
 
     def _put_together(self, inductions: frozenset[int]) -> tuple[Sequence[Instruction], Set[int]]:
         """The instructions of the function, with those together that are halves of one, and which are left out then."""
         if self.dispatch.checks or any(self.dispatch.observed):
             return self.function.instructions, frozenset()
-        split = SplitInstructions(
-            self.function, self.layout, self.lanes, inductions, atomics=not self.dispatch.takes_turns
-        )
+        atomics = not self.dispatch.takes_turns
+        split = SplitInstructions(self.function, self.layout, self.accesses, self.lanes, inductions, atomics)
         split.join(self.flow.blocks())
         self.lane_writes = {w.first: w for w in lane_writes(self.function, self.layout, self.flow.blocks())}
         others = (pc for writes in self.lane_writes.values() for pc in writes.instructions[1:])

@@ -53,7 +53,7 @@ def blocks_of(lines: Iterable[str], switches: bool = False) -> dict[str, Block] 
             here.end = End(text, targets=tuple(dict.fromkeys(_TARGET.findall(text))))
         elif text.startswith(("  br ", "  ret ")):
             here.end = read_end(text)
-        elif phi := _PHI.fullmatch((line := Line(text)).operation):
+        elif (line := Line(text)).operation.startswith("phi ") and (phi := _PHI.fullmatch(line.operation)):
             here.phis[line.result] = phi[1], {block: value for value, block in ARM.findall(phi[2])}
         else:
             here.body.append(line)
@@ -149,11 +149,9 @@ def loops_of(successors: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
 def innermost_loops(successors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """The blocks of each loop without another one in it, in the order of the text, by the loop's header."""
     loops = loops_of(successors)
-    return {
-        header: [name for name in successors if name in body]
-        for header, body in loops.items()
-        if not any(other in body for other in loops if other != header)
-    }
+    innermost = {header: body for header, body in loops.items() if sum(name in loops for name in body) == 1}
+    numbers = {name: n for n, name in enumerate(successors)}
+    return {header: sorted(body, key=numbers.__getitem__) for header, body in innermost.items()}
 
 
 def _back_edges(successors: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

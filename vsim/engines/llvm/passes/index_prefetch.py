@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
+from functools import cached_property
 
 from vsim.engines.llvm.passes.ahead import Ahead
 from vsim.engines.llvm.passes.lines import DEFINED_OPERATIONS, Line
@@ -52,7 +53,11 @@ class _Rows:
         """Values of the loop to which each round adds a number: its type and the number."""
         self.selecting = self._selecting() if self.counters else set[str]()
         """Values of the loop that addresses of its loads depend on."""
-        self.ahead = Ahead(code, {name: f"{name}.ahead" for name in self.counters})
+
+    @cached_property
+    def ahead(self) -> Ahead:
+        """The values of later rounds, which most loops do not need: all of the function is looked at for them."""
+        return Ahead(self.code, {name: f"{name}.ahead" for name in self.counters})
 
     def _counter(self, place: str) -> tuple[str, int] | None:
         store, *others = self.stores[place]

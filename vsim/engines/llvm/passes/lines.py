@@ -24,7 +24,7 @@ VECTOR = re.compile(r"<(\d+) x (\w+)>")
 ARM = re.compile(r"\[ (.*?), %([\w.]+) \]")
 """A value of a phi, and the block that it comes from."""
 _ELEMENTS = re.compile(r"[<\[](\d+) x (\w+)[>\]]")
-_RESULT = re.compile(r"  (%[\w.]+) = (.*)")
+_ACCESSES = ("alloca ", "load ", "store ")
 _ACCESS = re.compile(
     rf"(?:alloca|load(?: volatile)?|store(?: volatile)?) {MEMORY_TYPE}(?:(?: .+)?, ptr (%[\w.]+))?, align \d+"
 )
@@ -82,9 +82,11 @@ class Line:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        result = _RESULT.fullmatch(text)
-        self.result, self.operation = result.groups() if result else ("", text.strip())
-        access = _ACCESS.match(self.operation)
+        if text.startswith("  %"):
+            self.result, _, self.operation = text[2:].partition(" = ")
+        else:
+            self.result, self.operation = "", text.strip()
+        access = _ACCESS.match(self.operation) if self.operation.startswith(_ACCESSES) else None
         self.kind, self.place = access.groups("") if access else ("", "")
 
     @cached_property

@@ -39,6 +39,7 @@ ATTEMPTS = 4
 _GROUP = "define void @group("
 _EQUAL = re.compile(r"<(\w+ [^,<>]+)(?:, \1)+>")
 """A constant whose elements are equal."""
+_SPLATS = r"splat (\1)"
 _LANEWISE = re.compile(
     r"(?:add|sub|mul|and|or|xor|shl|lshr|ashr|icmp|select(?= <)|zext|sext|trunc|bitcast|freeze"
     r"|call <\d+ x \w+> @llvm\.(?:fsh[lr]|[us]m(?:in|ax)|[us](?:add|sub)\.sat|ctpop|bswap|bitreverse))\b"
@@ -58,20 +59,17 @@ def strip_mine(text: str, bits: int) -> str:
     start = text.find(_GROUP)
     if start < 0 or "@llvm.coro.suspend(" in text:
         return text
-    sections = text[start : text.index("\n}", start)].split(":\n")
-    if max(section.count("\n") for section in sections) < LEAST_LINES:
+    longest = _longest_block(text[start : text.index("\n}", start)])
+    part = _Part(longest) if longest is not None else None
+    strip = part.strip(bits) if part is not None else 0
+    if longest is None or part is None or not strip:
         return text
-    lines = _EQUAL.sub(r"splat (\1)", text).split("\n")
+    lines = _EQUAL.sub(_SPLATS, text).split("\n")
     start = next(n for n, line in enumerate(lines) if line.startswith(_GROUP))
     blocks = blocks_of(lines[start + 1 : lines.index("}", start)])
     if blocks is None:
         return text
-    longest = max(blocks.values(), key=lambda b: len(b.body))
-    part = _Part(longest)
-    strip = part.strip(bits)
-    if not strip:
-        return text
-    loop = _Loop(part, strip, _used_elsewhere(blocks, longest))
+    loop = _Loop(part, strip, _used_elsewhere(blocks, longest.name))
     first = lines.index(f"{longest.name}:", start) + 1 + len(longest.phis)
     last = first + len(longest.body)
     head, tail = lines[:first], lines[last:]
@@ -81,12 +79,26 @@ def strip_mine(text: str, bits: int) -> str:
     return "\n".join([*_declared(text, part.lanes, strip), *head, *loop.lines(), *tail])
 
 
-def _used_elsewhere(blocks: Mapping[str, Block], block: Block) -> set[str]:
+def _longest_block(function: str) -> Block | None:
+    """The block with the longest body, if that is long enough and ends with a branch or return."""
+    sections = function.split(":\n")
+    lengths = [section.count("\n") - section.count(" = phi ") for section in sections]
+    lengths[-1] += 1  # No label follows.
+    number = max(range(len(sections)), key=lambda n: lengths[n])
+    if lengths[number] < LEAST_LINES:
+        return None
+    name = sections[number - 1].rpartition("\n")[2]
+    lines = _EQUAL.sub(_SPLATS, sections[number]).split("\n")
+    blocks = blocks_of([f"{name}:", *(lines if number == len(sections) - 1 else lines[:-1])])
+    return blocks[name] if blocks else None
+
+
+def _used_elsewhere(blocks: Mapping[str, Block], name: str) -> set[str]:
     """Names that other blocks, phis and the end of a block use."""
     found = set[str]()
     for other in blocks.values():
         found.update(NAME.findall(other.end.text), *(values.values() for _, values in other.phis.values()))
-        if other is not block:
+        if other.name != name:
             found.update(*(line.uses for line in other.body))
     return found
 

@@ -54,7 +54,7 @@ class ActiveLanes(Observer):
 
     def _bits(self, function: Function, predicate: PredicateControl, execution: Execution) -> Bools:
         """The predicate for each lane of an instruction, or one bit for all of them: threads x lanes."""
-        found: Bools | None = self.running.activation.registers.arrays.get((RegisterKind.PREDICATE, predicate.var))
+        found: Bools | None = self.running.activation.registers.find(RegisterKind.PREDICATE, predicate.var)
         if found is None:  # Nothing reads or writes it.
             found = np.zeros((1, execution.offset + execution.size), bool)
         if predicate.mode:
