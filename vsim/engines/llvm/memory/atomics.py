@@ -35,7 +35,8 @@ class PlainAtomics:
     def handles(self, op: str, part: LanePart) -> bool:
         """Whether an operation has code inline."""
         own = self.is_alone or part.space.kind in (cx.LOCAL, cx.SCRATCH)
-        return own and part.lanes > 1 and (op in READ_MODIFY_WRITE or op == _COMPARE) and self.unproved.admits(part)
+        known = op in READ_MODIFY_WRITE or op == _COMPARE
+        return own and part.lanes > 1 and known and self.unproved.admits(part.lanes * part.count)
 
     def act(self, op: str, part: LanePart, vector: Value | None, sources: list[Value], wanted: bool) -> Value:
         """Old values, 0 where the mask does not hold; just 0 where they are not ``wanted``.

@@ -30,7 +30,7 @@ from vsim.engines.llvm.memory.part import (
     rows,
     start_of,
 )
-from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
+from vsim.engines.llvm.memory.scalarised import ScalarisedAccess, words_of
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess, gathered, gathers
 from vsim.engines.llvm.memory.stream_prefetch import PREFETCH_BYTES, Stream, StreamPrefetcher
 from vsim.engines.llvm.memory.tables import Table, picked, table_of
@@ -38,10 +38,12 @@ from vsim.engines.llvm.memory.traits import AccessTraits
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
-CHECKED_LANES = 512
+CHECKED_LANES = 1024
 """So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code
-for it takes time to compile. Of a function that is a single block twice as many are, or two for each instruction.
+for it takes time to compile. Of a function that is a single block two for each instruction are, if that is more.
 """
+STORES_COUNT = 2
+"""Lanes that one of a store counts for: out of line it takes little longer, as its elements are read from memory."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class RowAccess:
 
 def checked_lanes(instructions: int, is_straight: bool) -> int:
     """How many lanes of a function are checked inline."""
-    return 2 * max(CHECKED_LANES, instructions) if is_straight else CHECKED_LANES
+    return max(CHECKED_LANES, 2 * instructions) if is_straight else CHECKED_LANES
 
 
 class UnprovedAccess:
@@ -122,7 +124,7 @@ class UnprovedAccess:
 
     def _load_unknown(self, part: LanePart, offset: Value, vector: Value | None) -> list[Value]:
         """The elements of lanes that may be anywhere."""
-        if not self.admits(part):
+        if not self.admits(part.lanes * words_of(part)):
             return self.out_of_line.load(part, offset, vector, rare=False)
         stream = self.prefetcher.stream(part, offset, vector)
         if stream is None:
@@ -220,7 +222,7 @@ class UnprovedAccess:
         """Elements of each active lane; of lanes with one address the highest wins."""
         b = self.b
         offset = masked(part.space, part.offset)
-        if not self.admits(part):
+        if not self.admits(STORES_COUNT * part.lanes * part.count):
             self.out_of_line.store(part, offset, values, vector, rare=False)
             return
 
@@ -267,9 +269,9 @@ class UnprovedAccess:
         lanes = FewLanes(self.b, self.bounds, part, offset, vector)
         return first_of(self.b, [(lanes.are_few(), "", partial(few, lanes))], many, self.b.new_label("done"))
 
-    def admits(self, part: LanePart) -> bool:
-        """Whether the lanes of one more access are checked inline."""
-        self.b.checked_lanes += part.lanes * part.count
+    def admits(self, lanes: int) -> bool:
+        """Whether so many more lanes are checked inline."""
+        self.b.checked_lanes += lanes
         return self.b.checked_lanes <= self.most
 
     # -- the test of all lanes -----------------------------------------------------------------------------

@@ -38,7 +38,7 @@ class ScalarisedAccess:
 
     def load(self, part: LanePart, pointer: str, offsets: Offsets, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active, whose offsets must be inside, too."""
-        if self.admits(part.lanes * (1 if _is_whole(part) else len(list(_words(part))))):
+        if self.admits(part.lanes * words_of(part)):
             return load_lanes(part, pointer, offsets, vector)
         b, values = self.b, list[Value]()
         if _is_whole(part):
@@ -97,6 +97,11 @@ class ScalarisedAccess:
         b.declare(name, "void", arguments)
         b.emit(f"call void @{name}(ptr {pointer}, ptr {scratch}, ptr {data}{ends}) #2")
         return data
+
+
+def words_of(part: LanePart) -> int:
+    """How many loads each lane takes."""
+    return 1 if _is_whole(part) else len(list(_words(part)))
 
 
 def _is_whole(part: LanePart) -> bool:

@@ -18,7 +18,13 @@ from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.bounds import CheckedBounds
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
 from vsim.engines.llvm.memory.watch import AccessWatch
-from vsim.engines.llvm.support.helpers import LaneFunction, elements_function, lane_function, widened_function
+from vsim.engines.llvm.support.helpers import (
+    LaneFunction,
+    elements_function,
+    has_pairs,
+    lane_function,
+    widened_function,
+)
 from vsim.engines.llvm.target import has_feature
 from vsim.semantics.core import unsigned_of
 
@@ -135,6 +141,8 @@ class OutOfLineAccess:
         name = function.name_for(count)
         if name not in helpers:
             helpers[name] = elements_function(function, count, temporary_stride(part.lanes))
+            if has_pairs(function, count):
+                helpers.setdefault(function.pair.name, lane_function(function.pair))
         self.b.declare(name, "i64", function.arguments)
         return name
 

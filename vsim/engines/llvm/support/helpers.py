@@ -6,7 +6,7 @@ usual way nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from visakit.isa.enums import BFLOAT_ATOMICS
@@ -30,6 +30,8 @@ _WIDEST_STORE = 64
 """Bytes of the largest vector that clears results."""
 _LONGEST_ROW = 16
 """Lanes that are tested for a row, and moved as one, at most."""
+_PART = 8
+"""Lanes that are left out together where none of them is active; a vector of 64 bytes has the addresses of as many."""
 
 
 class LaneFunction(NamedTuple):
@@ -59,6 +61,11 @@ class LaneFunction(NamedTuple):
         memory = "written" if self.written else "flat" if self.flat else "own" if self.own else "region"
         kind = f"{self.op}_{memory}_{self.address}_{self.size}_{self.lanes}_{self.sources}"
         return f"lanes_{kind}{'_rare' if self.rare else ''}"
+
+    @property
+    def pair(self) -> LaneFunction:
+        """The function for elements that are twice as large."""
+        return self._replace(size=2 * self.size)
 
     def name_for(self, count: int) -> str:
         """The name of the function for several elements of each lane."""
@@ -161,9 +168,6 @@ def _plain_update(operation: str, ty: str, operand: str) -> str:
 
 def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarations: dict[str, str]) -> str:
     """The lanes of an access at once, where all of them are inside the buffer of the first one; else on to %slow."""
-    intrinsic = MaskedIntrinsic("gather" if op == "load" else "scatter", ty, lanes)
-    declarations[intrinsic.name] = f"declare {intrinsic.result} @{intrinsic.name}({intrinsic.arguments})"
-    call = intrinsic.call("%vp", 1, f"<{lanes} x i1> %m", f"<{lanes} x {ty}> %vv")
     if flat:
         buffer = fill("lanes", "buffer", stem="f", address="%fa")
         base = fill("lanes", "splat", to="vb", value="%forigin", lanes=lanes)
@@ -176,14 +180,69 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarati
         "vector_path",
         lanes=lanes,
         index=index,
-        mask_bits="or i64 %bits, 0" if lanes == 64 else f"trunc i64 %bits to i{lanes}",
+        mask_bits=_mask_bits(lanes),
         wide=_widened("vw", "%va", index, lanes),
         offsets=offsets,
         bound=bound,
         highest=fill("lanes", "splat", to="vl", value="%highest", lanes=lanes),
         where=where,
         whole=_whole(op, index, ty, lanes, where=where, start="%before" if flat else "0"),
-        act=fill("lanes", f"vector_{op}", ty=ty, lanes=lanes, call=call),
+        masked=_masked(op, ty, lanes, where, declarations),
+    )
+
+
+def _masked(op: str, ty: str, lanes: int, where: str, declarations: dict[str, str]) -> str:
+    """Lanes of which some are active, and inside: as a row, or by parts."""
+    size, part = int(ty[1:]) // 8, min(lanes, _PART)
+    stores = op == "store"
+    memory, apart = ("%source0", "scatter") if stores else ("%results", "gather")
+
+    def moved(intrinsic: MaskedIntrinsic, pointer: str, mask: str, vector: str, at: str) -> str:
+        declarations[intrinsic.name] = f"declare {intrinsic.result} @{intrinsic.name}({intrinsic.arguments})"
+        count, own = intrinsic.lanes, f"<{intrinsic.lanes} x {ty}> %{vector}"
+        call = intrinsic.call(pointer, 1, f"<{count} x i1> {mask}", own)
+        return fill(
+            "lanes",
+            f"vector_{op}",
+            ty=ty,
+            lanes=count,
+            call=call,
+            vector=vector,
+            memory=at,
+            align=min(64, count * size),
+        )
+
+    def moved_part(first: int) -> str:
+        name = f"part{first}"
+        intrinsic = MaskedIntrinsic(apart, ty, part)
+        zeros = fill("lanes", "vector_zeros", lanes=part, ty=ty, memory=f"%{name}.at", align=min(64, part * size))
+        return fill(
+            "lanes",
+            "part",
+            lanes=lanes,
+            part=part,
+            first=first,
+            next=first + part,
+            ty=ty,
+            where=where,
+            memory=memory,
+            columns=_vector("i32", range(first, first + part)),
+            act=moved(intrinsic, f"%{name}.p", f"%{name}.m", f"{name}.v", f"%{name}.at"),
+            nothing="" if stores else zeros,
+        )
+
+    return fill(
+        "lanes",
+        "masked",
+        lanes=lanes,
+        last=lanes - 1,
+        size=size,
+        where=where,
+        begin=fill("lanes", "splat", to="pb", value="%pbo", lanes=lanes),
+        distances=_vector("i64", [n * size for n in range(lanes)]),
+        ones=_vector("i1", [1] * lanes),
+        row=moved(MaskedIntrinsic(op, ty, lanes), "%pp", "%m", "vv", memory),
+        parts="\n".join(map(moved_part, range(0, lanes, part))),
     )
 
 
@@ -219,7 +278,7 @@ def _whole(op: str, index: str, ty: str, lanes: int, **places: str) -> str:
     )
 
 
-def _vector(element: str, values: Sequence[int]) -> str:
+def _vector(element: str, values: Iterable[int]) -> str:
     """A constant vector."""
     return "<" + ", ".join(f"{element} {value}" for value in values) + ">"
 
@@ -244,9 +303,14 @@ def elements_function(function: LaneFunction, count: int, stride: int) -> str:
     region = "" if flat else ", ptr %region, i64 %limit"
     sizes = _vector(index, [size] * lanes)
     at_once = lanes > 1 and not rare
+    pairs, called = "", [function]
+    if at_once and has_pairs(function, count):
+        called.append(function.pair)
+        pairs = _pairs(function, count, stride, region)
     text = fill(
         "lanes",
         "elements",
+        pairs=pairs,
         name=function.name_for(count),
         single=function.name,
         region=region,
@@ -265,7 +329,40 @@ def elements_function(function: LaneFunction, count: int, stride: int) -> str:
         count=count,
         stride=stride,
     )
-    return module([text], {function.name: f"declare i64 @{function.name}({function.arguments})"})
+    declared = {f.name: f"declare i64 @{f.name}({f.arguments})" for f in called}
+    return module([text], declared | {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"})
+
+
+def has_pairs(function: LaneFunction, count: int) -> bool:
+    """Whether elements are stored two at a time where lanes share none."""
+    return function.op == "store" and not function.rare and function.lanes > 1 and count % 2 == 0 and function.size <= 4
+
+
+def _pairs(function: LaneFunction, count: int, stride: int, region: str) -> str:
+    """A loop over pairs of elements."""
+    size, lanes, index = function.size, function.lanes, function.address
+    return fill(
+        "lanes",
+        "pairs",
+        double=function.pair.name,
+        mask_bits=_mask_bits(lanes),
+        low=_vector(index, [2 * size - 1] * lanes),
+        sizes=_vector(index, [2 * size] * lanes),
+        zipped=_vector("i32", [n // 2 + n % 2 * lanes for n in range(2 * lanes)]),
+        twice=2 * lanes,
+        half=size,
+        ty=f"i{8 * size}",
+        lanes=lanes,
+        index=index,
+        count=count,
+        stride=stride,
+        region=region,
+    )
+
+
+def _mask_bits(lanes: int) -> str:
+    """The active lanes as an integer of their number."""
+    return "or i64 %bits, 0" if lanes == 64 else f"trunc i64 %bits to i{lanes}"
 
 
 def row_function(name: str, flat: bool, index: str, size: int, mask: int | None, written: bool = False) -> str:

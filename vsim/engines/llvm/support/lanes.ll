@@ -42,10 +42,13 @@ done:
 ; Calls another function for each of several elements of the lanes; the first call checks the bytes of all of them.
 define i64 @$name(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more$region$sources) $attributes {
 begin:
+$pairs
+  br label %start
+start:
   br label %head
 head:
-  %k = phi i64 [ 0, %begin ], [ %k1, %again ]
-  %behind = phi i64 [ %more, %begin ], [ 0, %again ]
+  %k = phi i64 [ 0, %start ], [ %k1, %again ]
+  %behind = phi i64 [ %more, %start ], [ 0, %again ]
   %distance = mul i64 %k, $stride
   %results.e = getelementptr i8, ptr %results, i64 %distance
 $source
@@ -65,6 +68,54 @@ again:
 done:
   ret i64 -1
 }
+
+;; pairs
+; Lanes at multiples of a pair's size from each other share no pair, so that the order in which they are written is the same.
+  %pair = alloca <$twice x $ty>, align 64
+  %some = icmp ne i64 %bits, 0
+  br i1 %some, label %compare, label %start
+compare:
+  %mb = $mask_bits
+  %m = bitcast i$lanes %mb to <$lanes x i1>
+  %va = load <$lanes x $index>, ptr %addresses, align 64
+  %f = call i64 @llvm.cttz.i64(i64 %bits, i1 true)
+  %fa = extractelement <$lanes x $index> %va, i64 %f
+  %fi = insertelement <$lanes x $index> poison, $index %fa, i64 0
+  %fv = shufflevector <$lanes x $index> %fi, <$lanes x $index> poison, <$lanes x i32> zeroinitializer
+  %differ = xor <$lanes x $index> %va, %fv
+  %low = and <$lanes x $index> %differ, $low
+  %odd = icmp ne <$lanes x $index> %low, zeroinitializer
+  %odd.m = and <$lanes x i1> %odd, %m
+  %ob = bitcast <$lanes x i1> %odd.m to i$lanes
+  %apart = icmp eq i$lanes %ob, 0
+  br i1 %apart, label %in_pairs, label %start
+in_pairs:
+  %more.p = sub i64 %more, $half
+  br label %pair.head
+pair.head:
+  %kp = phi i64 [ 0, %in_pairs ], [ %kp2, %pair.lane ]
+  %behind.p = phi i64 [ %more.p, %in_pairs ], [ 0, %pair.lane ]
+  %even.d = mul i64 %kp, $stride
+  %even.p = getelementptr i8, ptr %source0, i64 %even.d
+  %even = load <$lanes x $ty>, ptr %even.p, align 64
+  %odd.p = getelementptr i8, ptr %even.p, i64 $stride
+  %odd.v = load <$lanes x $ty>, ptr %odd.p, align 64
+  %zipped = shufflevector <$lanes x $ty> %even, <$lanes x $ty> %odd.v, <$twice x i32> $zipped
+  store <$twice x $ty> %zipped, ptr %pair, align 64
+  %bad.p = call i64 @$double(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %behind.p$region, ptr %pair)
+  %is_bad.p = icmp sge i64 %bad.p, 0
+  br i1 %is_bad.p, label %leave.p, label %pair.step
+leave.p:
+  ret i64 %bad.p
+pair.step:
+  %kp2 = add i64 %kp, 2
+  %none.p = icmp eq i64 %kp2, $count
+  br i1 %none.p, label %done, label %pair.lane
+pair.lane:
+  %address.v = load <$lanes x $index>, ptr %addresses, align 64
+  %address2.v = add <$lanes x $index> %address.v, $sizes
+  store <$lanes x $index> %address2.v, ptr %addresses, align 64
+  br label %pair.head
 
 ;; advance_one_by_one
 ; Vector instructions would end with the upper halves of all vector registers cleared.
@@ -357,10 +408,49 @@ together:
 whole:
 $whole
 masked:
-  %vp = getelementptr i8, ptr $where, <$lanes x i64> %vo
-$act
-  ret i64 -1
+$masked
 slow:
+
+;; masked
+; Some lanes are inside: a row from the first one on, or parts of the lanes, of which those without an active one are left out.
+  %pf.i = call i64 @llvm.cttz.i64(i64 %bits, i1 false)
+  %pf = call i64 @llvm.umin.i64(i64 %pf.i, i64 $last)
+  %pfo = extractelement <$lanes x i64> %vo, i64 %pf
+  %pfd = mul i64 %pf, $size
+  %pbo = sub i64 %pfo, %pfd
+$begin
+  %pfollows = add <$lanes x i64> %pb, $distances
+  %psame = icmp eq <$lanes x i64> %vo, %pfollows
+  %pnot = xor <$lanes x i1> %m, $ones
+  %pfits = or <$lanes x i1> %psame, %pnot
+  %pfb = bitcast <$lanes x i1> %pfits to i$lanes
+  %prow = icmp eq i$lanes %pfb, -1
+  br i1 %prow, label %in_row, label %in_parts
+in_row:
+  %pp = getelementptr i8, ptr $where, i64 %pbo
+$row
+  ret i64 -1
+in_parts:
+  br label %part0
+$parts
+part$lanes:
+  ret i64 -1
+
+;; part
+part$first:
+  %part$first.m = shufflevector <$lanes x i1> %m, <$lanes x i1> poison, <$part x i32> $columns
+  %part$first.b = bitcast <$part x i1> %part$first.m to i$part
+  %part$first.n = icmp eq i$part %part$first.b, 0
+  %part$first.at = getelementptr $ty, ptr $memory, i64 $first
+  br i1 %part$first.n, label %no_part$first, label %some_part$first
+some_part$first:
+  %part$first.o = shufflevector <$lanes x i64> %vo, <$lanes x i64> poison, <$part x i32> $columns
+  %part$first.p = getelementptr i8, ptr $where, <$part x i64> %part$first.o
+$act
+  br label %part$next
+no_part$first:
+$nothing
+  br label %part$next
 
 ;; splat
   %$to.i = insertelement <$lanes x i64> poison, i64 $value, i64 0
@@ -442,11 +532,14 @@ $base
   %vo = or <$lanes x i64> %vw, zeroinitializer
 
 ;; vector_load
-  %vv = $call
-  store <$lanes x $ty> %vv, ptr %results, align 64
+  %$vector = $call
+  store <$lanes x $ty> %$vector, ptr $memory, align $align
+
+;; vector_zeros
+  store <$lanes x $ty> zeroinitializer, ptr $memory, align $align
 
 ;; vector_store
-  %vv = load <$lanes x $ty>, ptr %source0, align 64
+  %$vector = load <$lanes x $ty>, ptr $memory, align $align
   $call
 
 ;; row

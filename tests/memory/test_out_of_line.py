@@ -1,0 +1,66 @@
+"""Accesses out of line: rows, also of some lanes, parts of the lanes, and pairs of elements that are stored at once."""
+
+import pytest
+from support.probe import Probe, run_on_both_engines
+from support.strategies import ENGINES, rotated
+
+from visakit import SimulationError
+from vsim.engines.llvm.memory import common_buffer
+
+LANES, SPACE = 16, 2048
+PLACES = {
+    "row": lambda n, whole, _: 256 + whole * n,
+    "row from lane 8 on": lambda n, whole, _: whole * (n - 8) if n >= 8 else 1000 - n,
+    "apart": lambda n, whole, _: 96 * (n * 5 % 16),
+    "overlapping": lambda n, _, size: 512 + size * (n * 5 % 16),
+    "overlapping by a byte": lambda n, whole, _: 512 + (whole - 1) * n,
+    "one place": lambda *_: 128,
+}
+SHAPES = [(4, 1), (4, 2), (4, 4), (8, 1), (8, 2), (1, 1), (1, 2)]
+RUNNING = [0xFFFF, 0xFF00, 0x1F00, 0x8421, 0x0100, 0x001F]
+
+
+@pytest.fixture(autouse=True)
+def nothing_inline(monkeypatch):
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    monkeypatch.setattr(common_buffer, "checked_lanes", lambda *_: 0)
+
+
+def probe_of(places, size, count, running):
+    """A probe that loads elements at these places, and stores other ones there."""
+    probe = Probe(running=running)
+    probe.buffer("MEM", [n * 7 % 251 for n in range(SPACE)])
+    probe.fill(LOADED=("ud", [0xABCDEF01] * 64), DATA=("ud", [0x01020304 * n % (1 << 32) for n in range(64)]))
+    probe.addresses("FROM", "MEM", places)
+    probe.lines += [
+        f"svm_gather.{size}.{count} (M1, 16) FROM.0 LOADED.0",
+        f"svm_scatter.{size}.{count} (M1, 16) FROM.0 DATA.0",
+    ]
+    return probe
+
+
+@pytest.mark.parametrize("places", PLACES)
+@pytest.mark.parametrize(("shape", "running"), rotated(SHAPES, RUNNING))
+def test_both_engines_agree(shape, running, places):
+    size, count = shape
+    run_on_both_engines(probe_of([PLACES[places](n, size * count, size) for n in range(LANES)], size, count, running))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_second_elements_are_stored_behind_first_ones(engine):
+    """Of lanes that share an element: a lane's second element stays, though the first one of a later lane is there, too."""
+    found = probe_of([4 * n for n in range(LANES)], 4, 2, 0xFFFF).run(engine)
+    stored = found["MEM"].view("u4")[: LANES + 1].tolist()
+    assert stored == [0] + [0x01020304 * (LANES + n) for n in range(LANES)]
+
+
+@pytest.mark.parametrize("running", [0xFFFF, 0xFFF0])
+def test_the_second_pair_of_a_lane_is_outside(running):
+    places = [SPACE - 8 if n == 9 else 32 * n for n in range(LANES)]
+    assert run_on_both_engines(probe_of(places, 4, 2, running))["MEM"].view("u4")[-1] == 0x01020304 * (LANES + 9)
+    messages = []
+    for engine in ENGINES:
+        with pytest.raises(SimulationError) as caught:
+            probe_of(places, 4, 4, running).run(engine)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1] and "16 bytes" in messages[0] and "lane 9" in messages[0]
