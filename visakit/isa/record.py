@@ -174,9 +174,7 @@ class Payload(enum.Enum):
 
 
 class Rule(enum.Enum):
-    """A restriction of single instructions. Their records have its word; who asks for one that is not here does not pass
-    the type check, and a record with such a word cannot be made.
-    """
+    """A restriction of single instructions. Their records have its word, and none can have another word."""
 
     ADDRESS_OF = "address-of"
     ATOMIC_DATA = "atomic-data"

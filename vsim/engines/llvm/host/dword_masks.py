@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 _NAME = r"%[-\w.$]+"
@@ -139,14 +139,26 @@ class _Function:
             if any(self.places[n] in self.headers and self.masks[n].kind == "phi" for n in web):
                 yield web
 
-    def pays(self, web: Iterable[str]) -> bool:
+    def pays(self, web: Sequence[str]) -> bool:
         """Whether innermost loops have fewer instructions with dwords for these masks."""
-        gain, sources, names = 0, set[str](), set(web)
-        packed, unpacked = set[tuple[str, int]](), set[tuple[str, int]]()
+        names = set(web)
+        pack, unpack, own = _COSTS[self.masks[web[0]].lanes]
+        operands = {x for name in names for x in self.masks[name].operands} - names
+        sources = {x for x in operands if x.startswith("%")}
+        if not (sources <= self.operations.keys() and all(map(_dwords, operands - sources))):
+            return False
+        gain = -own * sum(self.places[name] in self.inside for name in names)
+        for source in sources:
+            compared = _COMPARISON.match(self.operations[source])
+            if self.places[source] in self.inside and not _SPLAT.match(self.operations[source]):
+                gain += pack if compared and compared[1] in ("i32", "float") else -unpack
+        unpacked, packed = self._other_uses(names)
+        return gain + unpack * unpacked > pack * packed
+
+    def _other_uses(self, names: Set[str]) -> tuple[int, int]:
+        """In how many blocks of innermost loops others use masks as vectors, and in how many as bits."""
+        unpacked, packed = set[tuple[str, int]](), set[tuple[str, int]]()
         for name in names:
-            mask, here = self.masks[name], self.places[name] in self.inside
-            gain -= _COSTS[mask.lanes][2] * here
-            sources |= {x for x in mask.operands if x.startswith("%")} - names
             for use in self.uses[name]:
                 if use.by in names or use.block not in self.inside:
                     continue
@@ -154,15 +166,7 @@ class _Function:
                     unpacked.add((name, use.block))
                 elif not self.tests(use):
                     packed.add((name, use.block))
-        constants = {x for name in names for x in self.masks[name].operands if not x.startswith("%")}
-        if not (sources <= self.operations.keys() and all(map(_dwords, constants))):
-            return False
-        pack, unpack, _ = _COSTS[mask.lanes]
-        for source in sources:
-            compared = _COMPARISON.match(self.operations[source])
-            if self.places[source] in self.inside and not _SPLAT.match(self.operations[source]):
-                gain += pack if compared and compared[1] in ("i32", "float") else -unpack
-        return gain + unpack * len(unpacked) > pack * len(packed)
+        return len(unpacked), len(packed)
 
     def tests(self, use: _Use) -> bool:
         """Whether a use of a mask makes bits of it that the same block only compares with zero."""

@@ -102,7 +102,7 @@ def product(x: Value, y: Value) -> Division | None:
 
 
 def regrouped(x: Value, y: Value) -> Value | None:
-    """``(p - q) + y`` as ``(p + y) - q``, if ``p + y`` is there already: texts take what they divide apart again."""
+    """``(p - q) + y`` as ``(p + y) - q``, if ``p + y`` was emitted before: texts split their dividends."""
     for one, other in ((x, y), (y, x)):
         known = one.facts.division
         if known and known.part is DivisionPart.DIFFERENCE and (first := _repeated(x.builder, _sum, known.n, other)):
