@@ -200,17 +200,8 @@ def _masked(op: str, ty: str, lanes: int, where: str, declarations: dict[str, st
     def moved(intrinsic: MaskedIntrinsic, pointer: str, mask: str, vector: str, at: str) -> str:
         declarations[intrinsic.name] = f"declare {intrinsic.result} @{intrinsic.name}({intrinsic.arguments})"
         count, own = intrinsic.lanes, f"<{intrinsic.lanes} x {ty}> %{vector}"
-        call = intrinsic.call(pointer, 1, f"<{count} x i1> {mask}", own)
-        return fill(
-            "lanes",
-            f"vector_{op}",
-            ty=ty,
-            lanes=count,
-            call=call,
-            vector=vector,
-            memory=at,
-            align=min(64, count * size),
-        )
+        call, align = intrinsic.call(pointer, 1, f"<{count} x i1> {mask}", own), min(64, count * size)
+        return fill("lanes", f"vector_{op}", ty=ty, lanes=count, call=call, vector=vector, memory=at, align=align)
 
     def moved_part(first: int) -> str:
         name = f"part{first}"
