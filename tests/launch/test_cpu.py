@@ -14,7 +14,7 @@ from support.strategies import rotated
 from support.waiting import text
 
 from visakit import UsageError
-from vsim.engines.llvm import target
+from vsim.engines.llvm import pipeline, target
 from vsim.engines.llvm.host import native
 from vsim.engines.llvm.host.workarounds import with_split_pairs
 from vsim.engines.llvm.pipeline import translate
@@ -166,6 +166,24 @@ def test_objects_are_kept_for_each(monkeypatch):
     assert len(keys) == len(target.possible())
     monkeypatch.setenv(target.VARIABLE, "")
     assert native.made_for() in keys
+
+
+def test_a_compilation_keeps_its_processor(monkeypatch, tmp_path):
+    compile_objects, found = pipeline.compile_objects, []
+
+    def compiled(*args):
+        monkeypatch.setenv(target.VARIABLE, "x86-64-v2")
+        found.append(target.target().cpu)
+        return compile_objects(*args)
+
+    monkeypatch.setattr(pipeline, "compile_objects", compiled)
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
+    for cpu in target.possible():
+        monkeypatch.setenv(target.VARIABLE, cpu)
+        wanted = target.target().cpu
+        Program(build_text(SMALL)).launch("k", 8, 8, [], engine="llvm")
+        assert found.pop() == wanted
+        assert target.level() == "x86-64-v2"
 
 
 def test_one_that_does_not_exist(monkeypatch):

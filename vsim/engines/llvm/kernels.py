@@ -16,7 +16,7 @@ from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.engines.llvm import Overtaken, Unsupported
 from vsim.engines.llvm.host import native, summaries
-from vsim.engines.llvm.target import is_sanitized
+from vsim.engines.llvm.target import held, is_sanitized, level
 from vsim.engines.llvm.variant import Variant
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
 
@@ -148,8 +148,14 @@ class KernelCache:
             return self._loaded(stored)
         from vsim.engines.restart import must_wait
 
+        processor = level()
+
+        def made(later: Dispatch, quick: bool = False) -> bytes:
+            with held(processor):
+                return self._made(later, variant, keys, quick)
+
         def improve(later: Dispatch) -> bytes:
-            return self._made(replace(later, width=dispatch.width), variant, keys)
+            return made(replace(later, width=dispatch.width))
 
         may_be_quick = (meanwhile is not None or image.runs_once) and not must_wait(dispatch)
         if may_be_quick and compilation is None and (stored := object_cache.load(keys[1])) is not None:
@@ -157,7 +163,7 @@ class KernelCache:
             # A first launch that would be the reference engine's does not count.
             return self._loaded(stored, improve, -image.runs_once)
         image.read_all()  # The reference engine may look at it meanwhile.
-        make = partial(self._made, dispatch, variant, keys, may_be_quick)
+        make = partial(made, dispatch, may_be_quick)
         if max_seconds is None and meanwhile is None and compilation is None:
             return self._loaded(make(), improve)
         from vsim.engines.llvm.improvement import begun

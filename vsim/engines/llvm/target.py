@@ -7,6 +7,9 @@ bits, ``x86-64-v3`` of 256 (AVX2), ``x86-64-v4`` of 512 (AVX-512). LLVM splits w
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import NamedTuple
 
@@ -26,6 +29,10 @@ LEVELS = {
 """What a processor of each level has, in LLVM's words (System V ABI for x86-64, "Micro-Architecture Levels")."""
 
 
+_HELD: ContextVar[str] = ContextVar("_HELD", default="")
+"""The level of a compilation that has begun."""
+
+
 class Target(NamedTuple):
     """A processor and its features, by LLVM's names."""
 
@@ -39,7 +46,24 @@ def target() -> Target:
     Raises:
         UsageError: ``VISAKIT_CPU`` names no level, or one that this machine does not have.
     """
-    return _target(os.environ.get(VARIABLE) or NATIVE)
+    return _target(level())
+
+
+def level() -> str:
+    """The name of what code is made for now."""
+    return _HELD.get() or os.environ.get(VARIABLE) or NATIVE
+
+
+@contextmanager
+def held(name: str) -> Iterator[None]:
+    """Code is made for this level, whatever becomes of the environment meanwhile: LLVM ends the process when it meets
+    instructions of another processor.
+    """
+    token = _HELD.set(name)
+    try:
+        yield
+    finally:
+        _HELD.reset(token)
 
 
 def converts_halves() -> bool:
@@ -59,9 +83,8 @@ def fuses() -> bool:
 
 def has_feature(name: str) -> bool:
     """Whether the processor that code is made for has something, in LLVM's words."""
-    level = os.environ.get(VARIABLE) or NATIVE
-    if level != NATIVE:
-        return name in LEVELS.get(level, ())
+    if level() != NATIVE:
+        return name in LEVELS.get(level(), ())
     return is_x86_64() and name in host_features()
 
 
