@@ -13,11 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fuzz.guarded import guard_workers
 from fuzz.lanes import platforms
-from fuzz.launches import PLAIN, Execution, Json, execute, packed
-from fuzz.sources import missing
-from fuzz.target import Target
+from fuzz.launches import PLAIN, Execution, Json, packed
+from fuzz.sources import source_target
 
 CPUS = ("x86-64-v3", "x86-64-v3", "x86-64-v4", "x86-64-v4", "")
 NUMBERS, OWN, ROWS = 1024, 32, 600
@@ -265,14 +263,10 @@ def make(seed: int) -> bytes:
 
 
 TARGETS = [
-    Target(
+    source_target(
         "form",
         "kernels in OpenCL C of the forms that passes of the fast engine are for, on both engines, which must agree",
         make,
-        execute,
-        20,
-        guard_workers,
-        missing,
     )
 ]
 __all__ = ["TARGETS", "make"]

@@ -15,11 +15,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fuzz.guarded import guard_workers
-from fuzz.launches import PLAIN, Execution, Json, execute, packed
+from fuzz.launches import PLAIN, Execution, Json, packed
 from fuzz.loops import CPUS
-from fuzz.sources import TYPES, missing
-from fuzz.target import Target
+from fuzz.sources import TYPES, source_target
 from visakit.compiler.devices import known_devices
 from visakit.language.platforms import find
 
@@ -215,14 +213,10 @@ def make(seed: int) -> bytes:
 
 
 TARGETS = [
-    Target(
+    source_target(
         "lane",
         "kernels in OpenCL C whose lanes stray, walk, look up tables and carry, on both engines, which must agree",
         make,
-        execute,
-        20,
-        guard_workers,
-        missing,
     )
 ]
 __all__ = ["TARGETS", "make"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -229,15 +230,14 @@ def missing() -> str:
     return "" if compiler_driver() else "the compiler driver ocloc is not installed"
 
 
+def source_target(name: str, what: str, make: Callable[[int], bytes]) -> Target:
+    """A target whose inputs are in OpenCL C and run on both engines."""
+    return Target(name, what, make, execute, 20, guard_workers, missing)
+
+
 TARGETS = [
-    Target(
-        "source",
-        "such loops in OpenCL C, compiled by ocloc, on both engines, which must agree with a model",
-        make,
-        execute,
-        20,
-        guard_workers,
-        missing,
+    source_target(
+        "source", "such loops in OpenCL C, compiled by ocloc, on both engines, which must agree with a model", make
     )
 ]
 __all__ = ["TARGETS", "make"]

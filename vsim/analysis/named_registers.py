@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Set
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from visakit.language.operands import Address, General, Indirect, Predicate, PredicateControl, Raw
 from vsim.analysis.register_accesses import Bank, Register
@@ -34,15 +34,36 @@ def computed_from(first: Iterable[R], reads: Collection[Set[R]], writes: Collect
     Args:
         reads, writes: the registers of each instruction.
     """
-    readers: dict[R, list[Set[R]]] = {}
+    computed = ComputedRegisters[R]()
     for sources, results in zip(reads, writes, strict=True):
-        for source in sources:
-            readers.setdefault(source, []).append(results)
-    found, worklist = set[R](), list(first)
-    while worklist:
-        register = worklist.pop()
-        if register not in found:
-            found.add(register)
-            for results in readers.get(register, ()):
-                worklist += results
-    return frozenset(found)
+        computed.add_instruction(sources, results)
+    computed.add(first)
+    return frozenset(computed.found)
+
+
+class ComputedRegisters(Generic[R]):
+    """Some registers, and all that instructions compute from them, in any order of execution. Registers and
+    instructions can be added at any time.
+    """
+
+    def __init__(self) -> None:
+        self.found: set[R] = set()
+        self._results: dict[R, list[Set[R]]] = {}
+        """The results of the instructions that read a register."""
+
+    def add(self, registers: Iterable[R]) -> None:
+        """Add registers and their results."""
+        worklist = list(registers)
+        while worklist:
+            register = worklist.pop()
+            if register not in self.found:
+                self.found.add(register)
+                for results in self._results.get(register, ()):
+                    worklist += results
+
+    def add_instruction(self, reads: Set[R], writes: Set[R]) -> None:
+        """Add an instruction, by its registers."""
+        for register in reads:
+            self._results.setdefault(register, []).append(writes)
+        if not self.found.isdisjoint(reads):
+            self.add(writes)

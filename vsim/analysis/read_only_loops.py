@@ -11,7 +11,7 @@ from visakit.isa.record import Access, Flow, MemoryKind
 from visakit.language.operands import General, Immediate
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
-from vsim.analysis.named_registers import variables
+from vsim.analysis.named_registers import ComputedRegisters, variables
 from vsim.semantics.refused import RAW_MESSAGES
 from vsim.semantics.registers import Layout
 
@@ -78,30 +78,20 @@ class _LoadedValues:
         self._end = start
         self._reads: dict[int, frozenset[int]] = {}
         """The variables that each instruction reads."""
-        self._readers: dict[int, list[frozenset[int]]] = {}
-        """The results of the instructions that read a variable."""
-        self._found = set[int]()
+        self._values = ComputedRegisters[int]()
 
     def grow(self, end: int) -> None:
         """Let the loop end in front of an instruction."""
-        worklist = list[int]()
         for n in range(self._end, end):
             i = self._body[n]
             results = variables(self._layout, i.args.get("dst"))
             reads = variables(self._layout, *(op for name, op in i.args.items() if name != "dst"))
             self._reads[n] = reads
-            for source in reads:
-                self._readers.setdefault(source, []).append(results)
-            if i.desc.access is Access.LOAD or not self._found.isdisjoint(reads):
-                worklist += results
+            self._values.add_instruction(reads, results)
+            if i.desc.access is Access.LOAD:
+                self._values.add(results)
         self._end = max(self._end, end)
-        while worklist:
-            register = worklist.pop()
-            if register not in self._found:
-                self._found.add(register)
-                for results in self._readers.get(register, ()):
-                    worklist += results
 
     def lead(self, load: int) -> bool:
         """Whether they lead a load to its address."""
-        return not self._found.isdisjoint(self._reads[load])
+        return not self._values.found.isdisjoint(self._reads[load])

@@ -56,8 +56,8 @@ def level() -> str:
 
 @contextmanager
 def held(name: str) -> Iterator[None]:
-    """Code is made for this level, whatever becomes of the environment meanwhile: LLVM ends the process when it meets
-    instructions of another processor.
+    """Code is made for this level, also if ``VISAKIT_CPU`` changes: LLVM ends the process when it meets instructions of
+    another processor.
     """
     token = _HELD.set(name)
     try:
@@ -83,8 +83,8 @@ def fuses() -> bool:
 
 def has_feature(name: str) -> bool:
     """Whether the processor that code is made for has something, in LLVM's words."""
-    if level() != NATIVE:
-        return name in LEVELS.get(level(), ())
+    if (wanted := level()) != NATIVE:
+        return name in LEVELS.get(wanted, ())
     return is_x86_64() and name in host_features()
 
 

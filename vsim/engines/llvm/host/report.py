@@ -57,11 +57,12 @@ def fault(
     counts = dispatch.group_counts
     group = dispatch.group(record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z))
     function = functions[record.function] if record.function < len(functions) else dispatch.kernel
-    number, half_lane = half_of_lane(function, record.instruction, record.lane)
-    record = record._replace(lane=half_lane)
+    number = record.instruction
     if record.kind == cx.BARRIER and not dispatch.takes_turns:
         barriers = group_barriers(function)
         number = number if len(barriers) > 1 else barriers[0]
+    number, half_lane = half_of_lane(function, number, record.lane)
+    record = record._replace(lane=half_lane)
     instruction = function.instructions[number]
     thread, lane = record.thread, record.lane + threads.first_lane(instruction)
     if transposed or width:

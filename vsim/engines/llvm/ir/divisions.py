@@ -56,10 +56,6 @@ class Division(NamedTuple):
     """Of a sum, a difference and a product the operands."""
     estimate: Value | None = None
 
-    def is_of(self, other: Division) -> bool:
-        """Whether both belong to the same division."""
-        return self.n.text == other.n.text and self.d.text == other.d.text
-
 
 def difference(x: Value, y: Value, found: Value) -> Value:
     """The difference ``found`` of two values as a part of a division, or the quotient or remainder that it is."""
@@ -81,9 +77,9 @@ def _corrects(known: Division, x: Value) -> bool:
     if known.part is DivisionPart.CORRECTION:
         return known.estimate is not None and x.text == known.estimate.text
     rest = x.facts.division
-    return (
-        known.part is DivisionPart.EXCESS and rest is not None and rest.part is DivisionPart.REST and rest.is_of(known)
-    )
+    if known.part is not DivisionPart.EXCESS or rest is None:
+        return False
+    return rest.part is DivisionPart.REST and rest.n.text == known.n.text and rest.d.text == known.d.text
 
 
 def _rest(n: Value, estimate: Value, d: Value) -> Division | None:
@@ -120,11 +116,9 @@ def comparison(x: Value, y: Value, name: str) -> Division | None:
     known = x.facts.division
     if not known or known.part is not DivisionPart.REST or x.type.is_signed or name not in ("lt", "ge"):
         return None
-    return (
-        known._replace(part=DivisionPart.FITS if name == "ge" else DivisionPart.EXCEEDED)
-        if y.text == known.d.text
-        else None
-    )
+    if y.text != known.d.text:
+        return None
+    return known._replace(part=DivisionPart.FITS if name == "ge" else DivisionPart.EXCEEDED)
 
 
 def selection(mask: Value, x: Value, y: Value) -> Division | None:

@@ -63,15 +63,27 @@ class Facts(NamedTuple):
         """The facts that depend on the bits alone, not on their type."""
         if self is NO_FACTS:
             return self
-        kept = {name: getattr(self, name) for name in ("low_zeros", "high_of", "carried", "half", "division")}
-        return Facts(*self[:7], **kept)
+        return Facts(
+            *self[:7],
+            low_zeros=self.low_zeros,
+            high_of=self.high_of,
+            carried=self.carried,
+            half=self.half,
+            division=self.division,
+        )
 
     def of_emitted(self) -> Facts:
         """The facts that a value keeps when it is emitted for good."""
         if self is NO_FACTS:
             return self
-        kept = {name: getattr(self, name) for name in ("narrow", "low_zeros", "half", "division", "denormal")}
-        return Facts(*self[:4], **kept)
+        return Facts(
+            *self[:4],
+            narrow=self.narrow,
+            low_zeros=self.low_zeros,
+            half=self.half,
+            division=self.division,
+            denormal=self.denormal,
+        )
 
 
 NO_FACTS = Facts()

@@ -377,7 +377,7 @@ class Rematerialized(Value):
 
 
 def float_of_bits(b: Builder, bits: int, data_type: DataType) -> Value:
-    """The float with these bits, whatever they are, in every lane."""
+    """A float in every lane, NaNs too, by its bits."""
     word = types.UNSIGNED_BY_SIZE[data_type.size]
     return Value(b, data_type, 1, f"bitcast ({ir_type(word, 1)} {literal(bits, word)} to {ir_type(data_type, 1)})")
 
