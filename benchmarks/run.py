@@ -5,8 +5,8 @@ with another PoCL (``chroot NEWER env -C $PWD/benchmarks``). Every result is com
 
     python benchmarks/run.py [--cpu CPU] [KERNEL...]
 
-With names, only the suite is measured, of those kernels, and nothing is written. ``--cpu`` limits vsim, Intel's runtime
-and the C loop to an older CPU; pages of such have its name.
+With names, only the suite is measured, of those kernels, and nothing is written. ``--cpu`` limits vsim, PoCL, Intel's
+runtime and the C loop to an older CPU; pages of such have its name.
 """
 
 from __future__ import annotations

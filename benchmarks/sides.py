@@ -108,8 +108,14 @@ def newer_pocl(threads: int = 1) -> Side | None:
     return _pocl(threads, words) if words else None
 
 
+POCL_TARGETS = {"x86-64-v2": "sse41", "x86-64-v3": "avx2", "x86-64-v4": "avx512"}
+"""Names that PoCL, as distributions build it, has for the targets of VISAKIT_CPU."""
+
+
 def _pocl(threads: int, prefix: tuple[str, ...] = ()) -> Side:
     limits = {"POCL_MAX_PTHREAD_COUNT": str(threads), "POCL_CPU_MAX_CU_COUNT": str(threads)}
+    if target := POCL_TARGETS.get(os.environ.get("VISAKIT_CPU", "")):
+        limits["POCL_KERNELLIB_NAME"] = target
     environment = {"OCL_ICD_VENDORS": "pocl.icd", "PYOPENCL_NO_CACHE": "1", **limits}
     return Side("opencl_peer.py", threads, threads=threads, environment=environment, prefix=prefix)
 
