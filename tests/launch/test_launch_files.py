@@ -14,6 +14,7 @@ from support.programs import ROOT, short_id
 from visakit.ctm.launch import GridLaunchFile
 from visakit.diagnostics import LaunchError
 from visakit.json_text import JsonPlaces
+from vsim.launch.array_files import read_array
 from vsim.launch.launch import compare
 from vsim.launch.launch_file import CALLED, LaunchFile, parse_launch
 from vsim.launch.paths import LaunchPaths
@@ -222,6 +223,14 @@ def test_damaged_arrays(folder, name):
     assert place == "launch.json, launch 0, argument 0, buffer"
     assert message.startswith("'y.npy' cannot be read: ") and len(message) < 250
     assert time.monotonic() - started < 5
+
+
+def test_an_array_of_python_2_is_read_without_a_word(folder):
+    """Its header has numbers such as 2L, of which numpy warns."""
+    (folder / "y.npy").write_bytes(
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2L,), }", np.ones(2, "f4").tobytes())
+    )
+    assert read_array("y.npy").tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -89,7 +90,8 @@ def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, DType]:
         version = np.lib.format.read_magic(stream)
         if version not in _READERS:
             raise ArrayFileError(f"it has version {version[0]}.{version[1]} of the format")
-        return _READERS[version](stream)
+        with warnings.catch_warnings(action="ignore"):  # Of headers that Python 2 wrote, and of damaged ones.
+            return _READERS[version](stream)
     except ArrayFileError:
         raise
     except Exception as error:  # The header is a Python expression; a damaged one fails in any way.
