@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from visakit.diagnostics import Diagnostic, Label, Span, did_you_mean
-from visakit.language.calls import Call
+from visakit.language.calls import Call, sizes_fit
 from visakit.language.program import Function
 from visakit.objects.index import DeclaredSizes
 from vlink.data import DataLayout
@@ -143,7 +143,7 @@ def _mismatched_sizes(reference: Reference, target: Definition) -> Iterator[Diag
         ("argument", "ArgSize", call.arg_grf, sizes.arguments),
         ("return value", "RetValSize", call.ret_grf, sizes.return_value),
     ):
-        if declared is not None and declared != given:
+        if not sizes_fit(attribute, given, declared):
             note = Label(target.span, f"'{name}' declares {attribute}={declared}")
             message = f"{reference} passes {given} GRFs as {what} size, '{name}' has {declared}"
             yield Diagnostic("L014", message, reference.source.span, "caller and callee must agree", (note,))
