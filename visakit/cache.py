@@ -66,7 +66,7 @@ def _is_private(status: os.stat_result, kind: int = stat.S_IFDIR) -> bool:
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & closed)
 
 
-def _contents(path: Path) -> bytes | None:
+def contents(path: Path) -> bytes | None:
     """The contents of a private file; None if it is anything else. Links are not followed, FIFOs not waited for."""
     try:
         with os.fdopen(os.open(path, _OPEN), "rb") as stream:
@@ -102,7 +102,7 @@ def _key(create: bool = False) -> bytes | None:
     if create and not os.path.lexists(base / KEY):
         with contextlib.suppress(OSError):
             _put(base / KEY, os.urandom(_KEY), replace=False)  # The first of several processes makes it.
-    key = _contents(base / KEY)
+    key = contents(base / KEY)
     return key if key is not None and len(key) == _KEY else None
 
 
@@ -116,7 +116,7 @@ def _code(key: bytes, folder: str, name: str, data: bytes) -> bytes:
 def read(folder: str, name: str) -> bytes | None:
     """The contents of an entry; None if it is missing, damaged, or others could have written it."""
     path = private_directory(folder)
-    data = None if path is None else _contents(path / name)
+    data = None if path is None else contents(path / name)
     key = None if data is None else _key()
     if data is None or key is None or _code(key, folder, name, data[_CODE:]) != data[:_CODE]:
         return None

@@ -387,11 +387,35 @@ def test_sycl_programs_have_opencl_alone_where_the_loader_of_level_zero_is_too_o
         assert "ONEAPI_DEVICE_SELECTOR" not in settings.sycl_settings(str(program))
 
 
-def test_the_library_is_another_one_for_another_table(monkeypatch, tmp_path):
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """Libraries that are built in an empty cache."""
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
-    made = []
-    monkeypatch.setattr(library, "build", lambda path: (made.append(path), path.write_bytes(b"")))
+    found = []
+
+    def build(path):
+        found.append(path)
+        path.write_bytes(b"a library")
+        path.chmod(0o700)
+
+    monkeypatch.setattr(library, "build", build)
+    return found
+
+
+def test_the_library_is_another_one_for_another_table(monkeypatch, made):
     first = library.library_path()
     assert library.library_path() == first and made == [first]
     monkeypatch.setattr(library, "c_source", lambda: "another")
     assert library.library_path() != first
+
+
+@pytest.mark.parametrize("change", [b"", b"a lib", b"of others", None], ids=repr)
+def test_a_library_that_is_not_as_it_was_built_is_built_again(made, change):
+    """A program would end with SIGBUS in a part of a library, and run what others wrote."""
+    path = library.library_path()
+    if change is None:
+        path.chmod(0o777)
+    else:
+        path.write_bytes(change)
+    assert library.library_path() == path and path.read_bytes() == b"a library" and made == [path, path]
+    assert library.library_path() == path and made == [path, path]

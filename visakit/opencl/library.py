@@ -219,7 +219,7 @@ def site_folders() -> list[str]:
 
 
 def library_path() -> Path:
-    """The library for this interpreter and this version of the package, built if it is not there.
+    """The library for this interpreter and this version of the package, built if it is not there as it was built.
 
     Raises:
         FileError: it cannot be built, and why.
@@ -230,10 +230,21 @@ def library_path() -> Path:
     parts = [c_source(), _INIT, str(python_library()), sys.version, sys.prefix, sys.base_prefix, *site_folders()]
     digest = hashlib.sha256(os.fsencode("\0".join(parts))).hexdigest()[:16]
     path = folder / f"libvisakit-opencl-{digest}.so"
-    if not path.exists():
+    if not _is_as_built(path):
         with long_work("building the driver, once"):
             build(path)
+        cache.write(FOLDER, f"{path.name}.digest", _digest(path))
     return path
+
+
+def _digest(path: Path) -> bytes:
+    """A digest of a private file; of another one that of nothing, which no library has."""
+    return cache.digest([cache.contents(path) or b""]).encode()
+
+
+def _is_as_built(path: Path) -> bool:
+    """Whether a library is whole and of the user: programs run it."""
+    return cache.contents(path) is not None and cache.read(FOLDER, f"{path.name}.digest") == _digest(path)
 
 
 def build(path: Path) -> None:
