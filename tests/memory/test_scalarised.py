@@ -1,15 +1,21 @@
 """So many accesses to single lanes in one kernel that code for each lane would be most of it: the rest goes out of line."""
 
 import random
+import re
 
 import pytest
+from ordinary import KERNELS
 from support.probe import Probe, same_on_both_engines
+from support.programs import build
 from support.strategies import ENGINES, rotated
 
 from visakit import SimulationError
 from vsim.engines.llvm.memory import common_buffer, scalarised
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
+from vsim.program import Program
 
 ROUNDS = 20
 
@@ -181,3 +187,14 @@ def test_the_first_lane_is_named_of_all_that_store_outside(running):
         "svm_scatter.4.1 (M1, 16) ADDRESS.0 DATA.0",
     ]
     same_on_both_engines(probe)
+
+
+def test_dwords_leave_vectors_in_pairs():
+    """The offsets of two lanes are one extraction: the lower dword of it, and the upper one."""
+    program = Program(build(KERNELS["md"].folder / "tgllp", "tgllp"))
+    work = KERNELS["md"].work(64)
+    launch = Launch("md", work.global_size, work.local_size, args=program.convert("md", work.args))
+    text = translate(program.bind(launch), True, 16).text
+    assert text.count(", 4294967295\n") >= 8 and text.count(", 4294967295\n") == len(
+        re.findall(r"= lshr i64 \S+, 32\n", text)
+    )

@@ -14,6 +14,7 @@ from vsim.engines.llvm.passes.ahead import PREFETCH
 from vsim.engines.llvm.passes.group_prefetch import THREADS_AHEAD, prefetch_groups
 from vsim.engines.llvm.passes.loops import with_changed_loops
 from vsim.engines.llvm.support import driver
+from vsim.engines.llvm.variant import Variant
 from vsim.launch.launch import Launch
 
 ROW, COLUMN, X, THREADS = 4096, 128, 5, 8
@@ -63,7 +64,7 @@ def places(threads, axis, y):
     function = ctypes.CFUNCTYPE(None, *arguments)(engine.get_function_address("group"))
     context, worker, variant, log = (np.zeros(count, "i8") for count in (64, 64, 64, 3 * X * threads))
     data = np.zeros(ROW * THREADS * 4, "u1")
-    context[cx.COUNTS // 8 + axis] = X
+    context[cx.COUNTS // 8 + axis], context[cx.ROW_THREADS // 8] = X, threads
     worker[0], worker[cx.WORKER_GROUP // 8 + 1 - axis] = log.ctypes.data, y
     variant[0], variant[cx.VARIANT_THREADS // 8] = data.ctypes.data, threads
     function(context.ctypes.data, worker.ctypes.data, variant.ctypes.data, 0, X)
@@ -89,7 +90,7 @@ def test_places_that_are_the_same_in_all_groups_are_left_alone():
 
 
 @pytest.mark.parametrize("device", ["bmg", "tgllp"])
-@pytest.mark.parametrize("size", [(64, 4), (192, 64), (100, 30)])
+@pytest.mark.parametrize("size", [(64, 4), (1088, 8), (100, 30)])
 def test_launches_are_as_on_the_reference_engine(device, size):
     """With and without later groups; prefetches reach beyond the arrays."""
     paths, seen = np.random.default_rng(4).integers(1, 1000, (size[0], size[0]), "i4"), []
@@ -100,12 +101,49 @@ def test_launches_are_as_on_the_reference_engine(device, size):
         program.launch(program.kernels[0], size, local, [data, np.int32(size[0]), np.int32(3)], engine=engine)
         seen.append(data.tobytes())
     assert seen[0] == seen[1]
-    launch = Launch("floyd", (192, 64), (64, 4), args=program.convert("floyd", [paths, np.int32(size[0]), np.int32(3)]))
-    assert CALL in translated(program.bind(launch)).text
+
+
+@pytest.mark.parametrize(
+    ("size", "local", "schedule", "found"),
+    [
+        ((1088, 8), (64, 4), None, True),
+        ((1024, 8), (64, 4), None, False),
+        ((1024, 8), (64, 4), "reverse", True),
+        ((4096, 8), (64, 1), None, False),
+    ],
+    ids=["tiles", "rows", "an order", "one row"],
+)
+def test_which_launches_prefetch(size, local, schedule, found):
+    """Those whose groups are tiles. The processor's own prefetcher follows rows."""
+    program, _ = of_suite("floyd", "bmg")
+    arguments = program.convert("floyd", [np.zeros(4, "i4"), np.int32(1), np.int32(0)])
+    launch = Launch("floyd", size, local, args=arguments)
+    assert (CALL in translated(program.bind(launch, schedule=schedule)).text) == found
+
+
+def test_tiles_and_rows_have_separate_code():
+    program, _ = of_suite("floyd", "bmg")
+    arguments = program.convert("floyd", [np.zeros(4, "i4"), np.int32(1), np.int32(0)])
+    launches = [program.bind(Launch("floyd", (width, 8), (64, 4), args=arguments)) for width in (1024, 1088)]
+    assert len({Variant.of(launch, True, 16, 0) for launch in launches}) == 2
+
+
+def test_places_that_move_alike_share_a_step():
+    """The step of a product of two values is computed once, behind the product."""
+    far = "  %far = getelementptr i8, ptr %place, i64 8192\n  store <32 x i32> %data, ptr %far, align 1\n  store"
+    text = (
+        text_of(0)
+        .replace("mul i64 %y.thread, 4096", "mul i64 %y.thread, %threads")
+        .replace("  store <32", f"{far} <32")
+    )
+    changed = with_changed_loops(text, prefetch_groups)
+    assert changed.count(CALL) == 2 * COLUMN // 64 and changed.count("%start.step = ") == 1
+    in_thread = changed.partition("block0:")[2].partition("%at = ")[0]
+    assert "%start.step = " in in_thread and " mul i64 %y.thread" in in_thread
 
 
 def test_addresses_that_were_written_as_two_dwords():
     """The compiler for bmg multiplies the group's number by the size of groups in two dwords."""
     program, work = of_suite("copy4", "bmg")
-    launch = Launch(program.kernels[0], work.global_size, work.local_size, args=program.convert("copy4", work.args))
-    assert ".ahead" in translated(program.bind(launch)).text
+    launch = Launch(program.kernels[0], (2048, 8), (64, 4), args=program.convert("copy4", work.args))
+    assert CALL in translated(program.bind(launch)).text

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import LEAST_LANES
 from visakit.objects.image import LinkedImage
 from vsim.checks.names import GUARD, RACE_ITEMS, UNDEFINED
 from vsim.launch.arrays import Bools
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from vsim.observe.positions import ThreadPosition
     from vsim.observe.trace import Trace
 
+LONGEST_ROW = 1024
+"""Work-items in a row of an ND-range up to which threads without loops run in the order of rows: with four bytes for
+each, the rows of a group are pages of memory, at each of which the processor's prefetcher begins anew (page 161).
+"""
 TIMEOUT = "S040"
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
 Executed = dict[int, Bools]
@@ -163,6 +168,28 @@ class Dispatch(BoundLaunch):
         if not self.observers:
             return self.checks, False, False, False, False
         return self.checks, self.tells_runs, self.tells_lanes, self.tells_messages, self.tells_clocks
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether lanes are work-items with local ids in rows."""
+        return self.simd > 1 and not self.kernel.is_cm
+
+    @property
+    def goes_by_rows(self) -> bool:
+        """Whether a row of work-items runs in all groups side by side before the next row does, unless lanes go along
+        y.
+        """
+        length = self.local_size[0]
+        if not self.has_rows or prod(self.local_size) == length or self.global_size[0] > LONGEST_ROW:
+            return False
+        if self.signature.summary.repeats or self.has_fixed_order or self.has_barrier or self.slm_size:
+            return False
+        return length >= LEAST_LANES and (length % self.simd == 0 or self.simd % length == 0)
+
+    @property
+    def goes_by_tiles(self) -> bool:
+        """Whether a group of several rows of work-items runs before the next group does, also with lanes along x."""
+        return prod(self.local_size) != self.local_size[0] and not self.goes_by_rows
 
     @property
     def has_fixed_order(self) -> bool:

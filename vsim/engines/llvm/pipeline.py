@@ -125,7 +125,8 @@ def translate(
     found = _best(dispatch, full, row, transposed_row)
     if is_quick(found.text):
         return replace(found, is_quick=True)
-    text = with_changed_loops(found.text, sink_into_cold_ways, prefetch_indices, prefetch_groups)
+    prefetches = (prefetch_groups,) if found.transposed or dispatch.goes_by_tiles else ()
+    text = with_changed_loops(found.text, sink_into_cold_ways, prefetch_indices, *prefetches)
     return replace(found, text=interleave(strip_mine(text, vector_bits()), vector_bits()))
 
 

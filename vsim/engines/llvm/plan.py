@@ -32,10 +32,6 @@ CHUNKS_PER_WORKER, LARGEST_CHUNK = 32, 64
 """Workers take groups from the counter in chunks: so many for each worker, so that they end together, of at most that
 many groups.
 """
-LONGEST_ROW = 1024
-"""Work-items in a row of an ND-range up to which threads without loops run in the order of rows: with four bytes for
-each, the rows of a group are pages of memory, at each of which the processor's prefetcher begins anew (page 161).
-"""
 
 
 class Geometry(NamedTuple):
@@ -74,7 +70,7 @@ def row_of(dispatch: Dispatch) -> int:
     """Lanes of a thread that make a row of the group, if every thread is part of a row or made of whole ones; else 0,
     as for lanes that are no work-items.
     """
-    if not _has_rows(dispatch):
+    if not dispatch.has_rows:
         return 0
     x, y, z = dispatch.local_size
     if y == z == 1:
@@ -84,17 +80,12 @@ def row_of(dispatch: Dispatch) -> int:
     return _row(dispatch.simd, x, y)
 
 
-def _has_rows(dispatch: Dispatch) -> bool:
-    """Whether lanes are work-items with local ids in rows."""
-    return dispatch.simd > 1 and not dispatch.kernel.is_cm
-
-
 def transposed_row_of(dispatch: Dispatch, shape: Geometry) -> int:
     """The same for a group whose lanes go along y first; 0 too where it is watched in which lane a work-item runs, and
     for a part of the groups, which are counted along x.
     """
     x, y, _ = dispatch.local_size
-    if not _has_rows(dispatch) or dispatch.has_fixed_lanes or not shape.full or dispatch.part:
+    if not dispatch.has_rows or dispatch.has_fixed_lanes or not shape.full or dispatch.part:
         return 0
     if 1 in (x, y) or dispatch.local_id_rows < 2:
         return 0
@@ -200,9 +191,9 @@ def launch_plan(
         cx.CHUNK: _chunk(dispatch, wanted.workers),
         cx.ROW_THREADS: shape.threads_per_group,
     }
-    if _goes_by_rows(dispatch, kernel):
-        fields[cx.ROW_THREADS] = max(1, dispatch.local_size[kernel.transposed] // dispatch.simd)
-        fields[cx.CHUNK] += -fields[cx.CHUNK] % dispatch.group_counts[kernel.transposed]
+    if dispatch.goes_by_rows and not kernel.transposed:
+        fields[cx.ROW_THREADS] = max(1, dispatch.local_size[0] // dispatch.simd)
+        fields[cx.CHUNK] += -fields[cx.CHUNK] % dispatch.group_counts[0]
     if dispatch.schedule:
         order = dispatch.schedule.order(dispatch.group_count)
         keep.append(order)
@@ -225,16 +216,6 @@ def launch_plan(
         *(kernel, context, shown, places, initial, surfaces, payloads, all_jobs, slots),
         *(wanted.slice, keep, workers),
     )
-
-
-def _goes_by_rows(dispatch: Dispatch, kernel: CompiledKernel) -> bool:
-    """Whether a row of work-items, along the lanes, runs in all groups side by side before the next row does."""
-    axis, local = int(kernel.transposed), dispatch.local_size
-    if not _has_rows(dispatch) or prod(local) == local[axis] or dispatch.global_size[axis] > LONGEST_ROW:
-        return False
-    if dispatch.signature.summary.repeats or dispatch.has_fixed_order or dispatch.has_barrier or dispatch.slm_size:
-        return False
-    return local[axis] >= LEAST_LANES and (local[axis] % dispatch.simd == 0 or dispatch.simd % local[axis] == 0)
 
 
 def _chunk(dispatch: Dispatch, workers: int) -> int:

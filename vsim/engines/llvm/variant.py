@@ -29,6 +29,8 @@ class Variant(NamedTuple):
     transposed_row: int
     """The same if lanes went along y; 0 if they must not."""
     begins_transposed_rows: bool
+    tiles: bool
+    """Groups of several rows run one after the other, also with lanes along x."""
     local_id_rows: int
     """Dimensions of local ids in the payload."""
     counts: bool
@@ -72,6 +74,7 @@ class Variant(NamedTuple):
             begins_rows=begins_rows(dispatch, row, False),
             transposed_row=transposed_row,
             begins_transposed_rows=begins_rows(dispatch, transposed_row, True),
+            tiles=dispatch.goes_by_tiles,
             local_id_rows=dispatch.local_id_rows,
             counts=has_counts,
             counts_lanes=counts_lanes,

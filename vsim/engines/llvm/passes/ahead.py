@@ -119,12 +119,7 @@ class Ahead:
             names: the names of copies that exist; new ones are added.
         """
         yield from self.copies(line.place, names, suffix)
-        for byte in range(0, bytes_of(line.kind), CACHE_LINE):
-            place = names[line.place]
-            if byte:
-                place = f"{place}.{byte}"
-                yield Line(f"  {place} = getelementptr i8, ptr {names[line.place]}, i64 {byte}")
-            yield Line(f"  call void @llvm.prefetch.p0(ptr {place}, i32 {int(line.is_store)}, i32 3, i32 1)")
+        yield from prefetches(line, names[line.place])
 
     def copies(self, name: str, names: dict[str, str], suffix: str) -> Iterator[Line]:
         """The lines that compute a value, whose name they put into ``names``."""
@@ -141,3 +136,12 @@ class Ahead:
         else:
             names[name] = f"{name}.{suffix}"
             yield Line(f"  {names[name]} = {NAME.sub(lambda operand: names[operand[0]], line.operation)}")
+
+
+def prefetches(line: Line, place: str) -> Iterator[Line]:
+    """Prefetches of all cache lines of a load or store, at another place."""
+    for byte in range(0, bytes_of(line.kind), CACHE_LINE):
+        at = f"{place}.{byte}" if byte else place
+        if byte:
+            yield Line(f"  {at} = getelementptr i8, ptr {place}, i64 {byte}")
+        yield Line(f"  call void @llvm.prefetch.p0(ptr {at}, i32 {int(line.is_store)}, i32 3, i32 1)")
