@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from visakit.language.types import DataType
 from vsim.semantics.algebra import Algebra, Lanes, Mask
@@ -311,9 +311,8 @@ class ShadowAlgebra:
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Tracked) -> Tracked:
         return self.whole(self.inner.in_mode(op, mode, data_type, *[x.value for x in operands]), *operands)
 
-    def is_whole(self, x: Tracked) -> bool:
+    def power_of_whole(self, x: Tracked) -> None:
         """Nothing is known here, so that every engine finds the same."""
-        return False
 
     def sqrt(self, x: Tracked) -> Tracked:
         return self.whole(self.inner.sqrt(x.value), x)
@@ -329,6 +328,10 @@ class ShadowAlgebra:
     def high_product(self, x: Tracked, y: Tracked) -> Tracked | None:
         found = self.inner.high_product(x.value, y.value)
         return None if found is None else self.whole(found, x, y)
+
+    def element_plus(self, table: Sequence[int], number: Tracked, shift: int) -> Tracked | None:
+        found = self.inner.element_plus(table, number.value, shift)
+        return None if found is None else self.whole(found, number)
 
     def absolute(self, x: Tracked) -> Tracked:
         return self.whole(self.inner.absolute(x.value), x)

@@ -20,7 +20,7 @@ IR.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from visakit.language.operands import Execution, General, PredicateControl, Raw, VectorOperand
@@ -117,8 +117,8 @@ class Algebra(Protocol):
     exact: bool
     """Whether transcendental functions of floats are rounded once; else they are as exact as the hardware must be."""
 
-    def is_whole(self, x: Lanes) -> bool:
-        """Whether all lanes of floats are known to be whole numbers, infinities or NaN; an engine need not know."""
+    def power_of_whole(self, x: Lanes) -> Lanes | None:
+        """2**x as f, of floats that are known to be whole numbers, infinities or NaN; None where nothing is known."""
 
     directs: bool
     """Whether :meth:`in_mode` exists; without it, directed results are made from the nearest ones."""
@@ -141,6 +141,11 @@ class Algebra(Protocol):
 
     def high_product(self, x: Lanes, y: Lanes) -> Lanes | None:
         """The high dwords of products of UQ below 2**32, as UD. None where an engine uses the general way."""
+
+    def element_plus(self, table: Sequence[int], number: Lanes, shift: int) -> Lanes | None:
+        """``table[number % 8] + (number << shift)`` as UQ, of eight numbers and of UD lanes; the shift is 32 or more.
+        None where an engine uses the general way.
+        """
 
     def absolute(self, x: Lanes) -> Lanes:
         """Absolute value of a float (clears the sign)."""

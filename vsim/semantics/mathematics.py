@@ -4,14 +4,14 @@ INVM, RSQTM).
 They are written in the algebra, so that every engine computes the same bits. Arguments are evaluated in double
 precision and rounded once, which is more exact than the hardware must be (its limits are in the manual's math tables).
 Each has three parts: *reduce* the argument to a short interval, sum a *polynomial* there, and undo the reduction. For
-results of f and hf the polynomials are shorter, off by less than 2**-32, which shows in the last place of one result
-in a hundred thousand (0.5001 units at most); and whole numbers have 32 bits, as hosts convert few numbers of 64 bits
-at a time.
+results of f and hf the polynomials are shorter: powers are the nearest floats, logarithms and sines are off by less
+than 2**-32, which shows in the last place of one result in a hundred thousand (0.5001 units at most); and whole numbers
+have 32 bits, as hosts convert few numbers of 64 bits at a time.
 
 * 2**x: n is x rounded to a whole number, and 2**x = 2**n * 2**(x - n) with x - n between -1/2 and 1/2, where the Taylor
   polynomial of degree 13 is off by less than 2**-57. 2**10.75 = 2**11 * 2**-0.25 = 2048 * 0.8409. The power of two is
   bits, n + 1023 in the exponent field; in two halves, so that only the last product rounds a subnormal result. For f,
-  degree 8 and one product do.
+  n is rounded to an eighth, a table has the powers of the eighths, and degree 6 does: 2**10.75 = 2**10 * 2**(6 / 8).
 * log2 x: the exponent field gives x = 2**n * m with m between sqrt(1/2) and sqrt(2). With s = (m - 1) / (m + 1),
   log2 x = n + 2 / ln 2 * (s + s**3 / 3 + s**5 / 5 + ...), where s**2 < 0.03. log2 12 = 4 + log2 0.75, and s = -1/7.
 * sin x, cos x: k is x / (pi/2) rounded, and the rest x - k * pi/2 lies between -pi/4 and pi/4. One product would lose
@@ -23,6 +23,7 @@ at a time.
 from __future__ import annotations
 
 import math
+import struct
 from functools import partial
 
 from visakit.language.program import Instruction
@@ -45,10 +46,22 @@ from vsim.semantics.core import (
 _EXP2 = [math.log(2) ** k / math.factorial(k) for k in range(14)]
 _LOG2 = [2 / math.log(2) / (2 * k + 1) for k in range(11)]
 _EXP2_OF_FLOAT = [
-    1.0, 0.6931471805459335, 0.2402265069581299, 0.05550410941205933, 0.009618129159402558, 0.0013333450568000645,
-    0.00015403455852453838, 1.5310079402249296e-05, 1.3255224878668817e-06,
+    0.6931471805599688, 0.240226506959128, 0.05550410855223231, 0.0096181290940698, 0.0013334388983585765,
+    0.00015403734312077484,
 ]  # fmt: skip
-"""2**x between -1/2 and 1/2, interpolated at the zeros of a Chebyshev polynomial: off by less than 2**-39."""
+"""(2**x - 1) / x between -1/16 and 1/16, interpolated: with it all floats have the nearest power."""
+_EIGHTH = 49
+"""The bit of a df whose place is an eighth of the exponent field's lowest bit."""
+_EIGHTHS = [
+    int.from_bytes(struct.pack(">d", power)) - (n << _EIGHTH)
+    for n, power in enumerate((
+        1.0, 1.0905077326652577, 1.189207115002721, 1.2968395546510096, 1.4142135623730951, 1.5422108254079407,
+        1.681792830507429, 1.8340080864093424,
+    ))
+]  # fmt: skip
+"""The bits of 2**(n / 8), less what n << 49 adds to them."""
+_COUNTS_EIGHTHS = {F: 1.5 * 2.0**20, DF: 1.5 * 2.0**49}
+"""Floats around it are eighths, whose number is their lowest bits."""
 _LOG2_OF_FLOAT = [
     2.885390081789987, 0.9617966734515402, 0.5770835660065643, 0.41167376612987955, 0.3407120436569899
 ]  # fmt: skip
@@ -137,17 +150,30 @@ _WHOLE_FLOATS = 1.5 * 2**23
 """Floats around it are whole numbers, which are their lowest bits."""
 
 
+def _eighth_power(a: Algebra, number: Lanes) -> Lanes:
+    """2**(number / 8) as df: of UD lanes in two's complement, whose bits from 3 on are added to the exponent field."""
+    found = a.element_plus(_EIGHTHS, number, _EIGHTH)
+    if found is None:
+        elements = [a.const(e, UQ) for e in _EIGHTHS]
+        for bit in (1, 2, 4):
+            odd = (number & a.const(bit, UD)) != a.const(0, UD)
+            elements = [a.select(odd, y, x) for x, y in zip(elements[::2], elements[1::2], strict=True)]
+        found = elements[0] + (a.cast(number, UQ) << a.const(_EIGHTH, UQ))
+    return a.bitcast(found, DF)
+
+
 def _exp2_for_float(a: Algebra, fused: Fused, x: Lanes, t: DataType = DF) -> Lanes:
     """2**x of df or f lanes as df, to be rounded to f or hf; beyond their ranges it is any number that rounds to 0 or
     infinity.
 
     Floats are reduced as such, which is exact, and takes half as many vectors.
     """
-    held = clamped(a, x, -200.0, 200.0, t)
-    whole = a.rint(held)
-    power = _power_of_two(a, a.cast(a.cast(whole, D), Q))
-    rest = a.select(x == x, held - whole, x)  # NaN goes through the polynomial.
-    return polynomial(a, fused, _EXP2_OF_FLOAT, a.cast(rest, DF), DF) * power
+    least, most, eighths = a.const(-200.0, t), a.const(200.0, t), a.const(_COUNTS_EIGHTHS[t], t)
+    above = a.select(least > x, least, x)  # The rest keeps NaN and large numbers, which become NaN and infinity.
+    shifted = a.select(above < most, above, most) + eighths
+    rest = a.cast(above - (shifted - eighths), DF)
+    power = _eighth_power(a, a.cast(a.bitcast(shifted, unsigned_of(t.size)), UD))
+    return fused(power * rest, polynomial(a, fused, _EXP2_OF_FLOAT, rest, DF), power)
 
 
 def _log2_of_float(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]) -> Lanes:
@@ -244,12 +270,13 @@ def _arc(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
 @alu(real_type, "exp", rounded=True, deviation=_ONCE)
 def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """2**x, rounded once; the manual allows some units in the last place."""
-    if t is not DF and a.is_whole(x):  # e**x is a product of two powers for compilers, and one of them is whole
-        return a.cast(approximations.exp2_of_whole(a, a.cast(x, F)), t)
-    if t is not DF and not a.exact:
-        return a.cast(approximations.exp2(a, a.cast(x, F)), t)
     if t is DF:
         return exp2(a, x)
+    whole = a.power_of_whole(x)  # e**x is a product of two powers for compilers, and one of them is whole.
+    if whole is not None:
+        return a.cast(whole, t)
+    if not a.exact:
+        return a.cast(approximations.exp2(a, a.cast(x, F)), t)
     return a.rounded_once(partial(_exp2_for_float, t=F), t, a.cast(x, F))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import z3
@@ -306,9 +306,8 @@ class SymbolicAlgebra:
     ) -> SymbolicLanes:
         return self.select(mask, compute(self, *operands), value)
 
-    def is_whole(self, x: SymbolicLanes) -> bool:
+    def power_of_whole(self, x: SymbolicLanes) -> None:
         """Nothing is known here before it is computed."""
-        return False
 
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: SymbolicLanes) -> SymbolicLanes:
         if op == "fptrunc":
@@ -325,6 +324,9 @@ class SymbolicAlgebra:
         return None
 
     def high_product(self, x: SymbolicLanes, y: SymbolicLanes) -> None:
+        return None
+
+    def element_plus(self, table: Sequence[int], number: SymbolicLanes, shift: int) -> None:
         return None
 
     def absolute(self, x: SymbolicLanes) -> SymbolicLanes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Literal
 
@@ -134,9 +134,8 @@ class NumpyAlgebra:
     def __init__(self, exact: bool = True) -> None:
         self.exact = exact
 
-    def is_whole(self, x: Array) -> bool:
+    def power_of_whole(self, x: Array) -> None:
         """Nothing is known here before it is computed."""
-        return False
 
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Array) -> Array:
         raise NotImplementedError("numpy rounds to nearest even")
@@ -231,6 +230,10 @@ class NumpyAlgebra:
 
     def high_product(self, x: Array, y: Array) -> None:
         return None
+
+    def element_plus(self, table: Sequence[int], number: Array, shift: int) -> Array:
+        found: Array = np.array(table, np.uint64)[number & 7] + (number.astype(np.uint64) << np.uint64(shift))
+        return found
 
     def absolute(self, x: Array) -> Array:
         return np.abs(x)

@@ -22,6 +22,7 @@ from vsim.engines.llvm.ir.halves import half_of_result
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text
+from vsim.engines.llvm.ir.powers import element_plus, power_of_whole
 from vsim.engines.llvm.ir.rounding_modes import in_mode
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value, float_of_bits
@@ -317,6 +318,8 @@ class Builder(Emitter):
     whole_part = whole_part
     in_mode = in_mode
     high_product = high_product
+    element_plus = element_plus
+    power_of_whole = power_of_whole
 
     def fdiv(self, x: Value, y: Value) -> Value:
         """Correctly rounded quotient of floats."""
