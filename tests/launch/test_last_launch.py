@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import DATA, build, build_text, kernel_head
+from support.programs import DATA, build, build_text, kernel_head, ze_info_of
 
 import vsim
 from vsim.engines.llvm.engine import Engine
@@ -106,15 +106,7 @@ svm_scatter.4.1 (M1_NM, 1) OUT.0 X.0
 ret (M1, 1)
 """
 )
-COUNT_INFO = """version: '1.39'
-kernels:
-  - name: k
-    execution_env: {grf_count: 128, simd_size: 1}
-    payload_arguments:
-      - {arg_type: private_base_stateless, offset: 0, size: 8}
-      - {arg_type: arg_bypointer, offset: 8, size: 8, arg_index: 0, addrmode: stateless, addrspace: global, access_type: readwrite}
-      - {arg_type: arg_byvalue, offset: 16, size: 4, arg_index: 1}
-"""
+COUNT_INFO = ze_info_of("private buffer value=4", simd_size=1)
 
 
 @ENGINES

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe
-from support.programs import build_text
+from support.programs import build_text, ze_info_of
 from support.strategies import CHECKED, ENGINES, RUNNING
 from test_regions import ir_of
 
@@ -106,15 +106,7 @@ mov (M1, 16) D(0,1)<2> HIGH(0,0)<1;1,0>
 svm_scatter.4.1 (M1, 16) Q.0 V.0
 ret (M1, 1)
 """
-INFO = """version: '1.20'
-kernels:
-  - name: k
-    execution_env: {simd_size: 16, grf_count: 128}
-    payload_arguments:
-      - {arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global}
-    per_thread_payload_arguments:
-      - {arg_type: local_id, offset: 0, size: 96}
-"""
+INFO = ze_info_of("buffer", "local_id=96", simd_size=16)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
