@@ -134,7 +134,7 @@ def _missing(name: str, owner: str, elements: int, end: int) -> Violation | None
 
 
 @dataclass(frozen=True)
-class Shape:
+class CheckedFields:
     """The fields of a form whose extents are checked."""
 
     vectors: tuple[str, ...]
@@ -144,22 +144,22 @@ class Shape:
     single: bool
 
 
-_SHAPES: dict[InstructionDesc, Shape] = {}
+_CHECKED_FIELDS: dict[InstructionDesc, CheckedFields] = {}
 
 
-def shape_of(desc: InstructionDesc) -> Shape:
+def checked_fields(desc: InstructionDesc) -> CheckedFields:
     """The fields of an instruction whose extents are checked."""
-    shape = _SHAPES.get(desc)
-    if shape is None:
+    found = _CHECKED_FIELDS.get(desc)
+    if found is None:
         fields = [f for f in desc.fields if f.name and f.constant is None and not f.copy_of]
-        shape = _SHAPES[desc] = Shape(
+        found = _CHECKED_FIELDS[desc] = CheckedFields(
             tuple(f.name for f in fields if f.kind in ("d", "s")),
             tuple(f.name for f in fields if f.kind in ("r", "w")),
             tuple(f.name for f in fields if f.kind in ("r*", "r!")),
             tuple(f.name for f in fields if f.kind in ("d", "w")),
             desc.category in _SCALAR,
         )
-    return shape
+    return found
 
 
 def count_of(desc: InstructionDesc, execution_size: int) -> int:
@@ -169,12 +169,12 @@ def count_of(desc: InstructionDesc, execution_size: int) -> int:
 
 def takes_scalars(desc: InstructionDesc) -> bool:
     """Whether the vector operands of an instruction are scalar operands, whose regions are ignored."""
-    return shape_of(desc).single
+    return checked_fields(desc).single
 
 
 def has_message(desc: InstructionDesc) -> bool:
     """Whether an instruction has message operands."""
-    return bool(shape_of(desc).raws or shape_of(desc).lists)
+    return bool(checked_fields(desc).raws or checked_fields(desc).lists)
 
 
 def read_only_writes(function: Function, i: Instruction) -> Iterator[Violation]:
@@ -182,7 +182,7 @@ def read_only_writes(function: Function, i: Instruction) -> Iterator[Violation]:
 
     Through an alias, %r0 is a register like others, as the reference finalizer has it.
     """
-    for name in shape_of(i.desc).written:
+    for name in checked_fields(i.desc).written:
         op = i.args.get(name)
         if isinstance(op, (General, Raw)) and op.var in READ_ONLY_VARIABLES:
             owner = function.variable_name(op.var)
@@ -191,10 +191,10 @@ def read_only_writes(function: Function, i: Instruction) -> Iterator[Violation]:
 
 def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
     """The operands of a message that exceed their variables."""
-    shape, args = shape_of(i.desc), i.args
+    fields, args = checked_fields(i.desc), i.args
     sizes = message_sizes(i, extents.grf_size)
-    raws = [(name, args[name], sizes.get(name, 1)) for name in shape.raws if name in args]
-    raws += [(name, raw, 1) for name in shape.lists for raw in args.get(name, ())]
+    raws = [(name, args[name], sizes.get(name, 1)) for name in fields.raws if name in args]
+    raws += [(name, raw, 1) for name in fields.lists for raw in args.get(name, ())]
     raws += [(name, raw, MATRIX_PAYLOAD) for name, raw in _matrix_payload(extents, args)]
     for name, raw, size in raws:
         violation = extents.message(name, raw, size) if size else None
@@ -221,10 +221,10 @@ def _matrix_payload(extents: Extents, args: Fields) -> list[tuple[str, Raw]]:
 
 def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
     """The parts of a message that do not begin with a register (manual, chapter 5, "Raw Operands")."""
-    shape, args, grf = shape_of(i.desc), i.args, extents.grf_size
-    raws = [(name, args[name]) for name in shape.raws if name in args]
-    if shape.lists:
-        raws += [(name, raw) for name in shape.lists for raw in args.get(name, ())]
+    fields, args, grf = checked_fields(i.desc), i.args, extents.grf_size
+    raws = [(name, args[name]) for name in fields.raws if name in args]
+    if fields.lists:
+        raws += [(name, raw) for name in fields.lists for raw in args.get(name, ())]
     for name, raw in [*raws, *_matrix_payload(extents, args)]:
         at = extents.place(raw.var) if raw.var else None
         unit = _unit(extents, i, name, raw)

@@ -45,7 +45,7 @@ from visakit.language.program import (
     Module,
 )
 from visakit.rules.call_rules import declared_sizes
-from visakit.rules.extents import shape_of
+from visakit.rules.extents import checked_fields
 from visakit.rules.instruction_rules import Rules
 from visakit.rules.violation import Violation
 
@@ -170,7 +170,7 @@ class _FunctionPass:
 
     def _numbers(self, i: Instruction) -> str:
         """Operands and parts of messages with numbers that no text has."""
-        shape, args = shape_of(i.desc), i.args
+        shape, args = checked_fields(i.desc), i.args
         for op in map(args.get, shape.vectors):
             if id(op) not in self._operands:
                 if not _counts_forwards(op):
