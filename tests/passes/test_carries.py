@@ -33,6 +33,8 @@ SUMS = {
     "another carry": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
                       "addc (M1, 16) L(0,0)<1> C(0,0)<1> XH(0,0)<1;1,0> Y(0,0)<1;1,0>",
                       "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> YH(0,0)<1;1,0>"],
+    "a carry of another second operand": [FIRST, "addc (M1, 16) L(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> YH(0,0)<1;1,0>",
+                                          "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
     "an operand that changes": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
                                 "mov (M1, 16) X(0,0)<1> YH(0,0)<1;1,0>",
                                 "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> X(0,0)<1;1,0>"],
@@ -54,6 +56,8 @@ SUMS = {
     "two low dwords": [FIRST, "mov (M1, 16) HIGH(0,0)<1> LOW(0,0)<1;1,0>"],
     "signs of another dword": ["asr (M1, 16) XH(0,0)<1> SY(0,0)<1;1,0> 0x1f:ud", FIRST.replace("Y(0,0)<1", "Y(0,3)<0"),
                                "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
+    "two highest bits": ["asr (M1, 16) XH(0,0)<1> SX(0,0)<1;1,0> 0x1e:ud", FIRST.replace("Y(0,0)<1", "Y(0,3)<0"),
+                         "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
     "an index with its highest bit": ["shr (M1, 16) XH(0,0)<1> X(0,0)<1;1,0> 0x1f:ud", FIRST,
                                       "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
 }  # fmt: skip
