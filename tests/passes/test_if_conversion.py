@@ -287,8 +287,9 @@ ret (M1, 1)
 )
 
 
-def private(some, others, place="AT", moved=0):
+def private(some, others, place="AT", moved=0, mask="M1"):
     text = PRIVATE.format(some=some, others=others, place=place, moved=moved)
+    text = text.replace("svm_gather.4.1 (M1,", f"svm_gather.4.1 ({mask},")
     return Program(build_text(text, "pvc", ze_info_of("private buffer", memory=PRIVATE_MEMORY, simd_size=16)))
 
 
@@ -301,6 +302,7 @@ def loads_are_masked(program):
 def test_loads_from_private_memory_run_without_lanes():
     assert loads_are_masked(private(1, 2))
     assert not loads_are_masked(private(1, 2, "FAR")), "other memory may be far away"
+    assert not loads_are_masked(private(1, 2, mask="M1_NM")), "it loads for all lanes, and only if some run"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
