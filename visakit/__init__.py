@@ -155,9 +155,9 @@ def write_module(module: Module) -> bytes:
 
 
 def validate(module: Module, grf_size: int = 32, name: str = "<module>") -> list[Diagnostic]:
-    """Check that a module is whole and stays within the registers that it names, as every program does that is loaded.
+    """Check that a module is whole and keeps the rules of texts, as every program does that is loaded.
 
-    Sizes of all operands against their variables, aliases, inputs, labels, indices, masks, counts.
+    Aliases, inputs, labels, indices, masks, counts; types, classes, regions and sizes of all operands.
 
     Args:
         grf_size: bytes of a register, which determine the offsets of a variable's rows.
@@ -167,7 +167,7 @@ def validate(module: Module, grf_size: int = 32, name: str = "<module>") -> list
         Warnings: operands that reach beyond ordinary variables, and fault when they execute.
 
     Raises:
-        FormatError: the module is not whole, or reaches beyond predefined registers.
+        FormatError: the module is not whole, or an instruction breaks a rule of texts.
         UsageError: it is no module.
     """
     from visakit.diagnostics import UsageError

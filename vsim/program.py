@@ -77,14 +77,14 @@ class Program:
         memory: the address space that has the image's data; None for a new one.
 
     Raises:
-        FormatError: the image's module is not whole, or reaches beyond predefined registers (:func:`visakit.validate`).
+        FormatError: the image's module is not whole, or breaks a rule of texts (:func:`visakit.validate`).
     """
 
     def __init__(self, image: LinkedImage, memory: AddressSpace | None = None) -> None:
         if image.summaries is None or image.is_read:  # else it passed already
             from visakit.rules.validation import validate  # with the table
 
-            validate(image.module, image.grf_size, image.file)
+            validate(image.module, image.grf_size, image.file, image.platform)
         _know_descriptors(image)
         self.image = image
         self.tree = image.ze_info_tree()

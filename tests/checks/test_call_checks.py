@@ -4,13 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import PRIVATE_MEMORY, build_text, ze_info_of
 from support.strategies import ENGINES, FUZZ, rotated
 
-from vasm.assembler import assemble_text
 from visakit import SimulationError
-from visakit.objects.image import read_image
-from vlink.linker import Linker, LinkOptions
 from vsim.program import Program
 
 DECLARATIONS = """
@@ -80,23 +77,6 @@ PAIRS = {
                        ["mov (M1_NM, 1) MODE(0,0)<1> %cr0(0,0)<0;1,0>", "or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x80:ud",
                         "mov (M1_NM, 1) %cr0(0,0)<1> MODE(0,0)<0;1,0>"]),
 }  # fmt: skip
-INFO = """version: '1.39'
-kernels:
-  - name: k
-    execution_env:
-      grf_count: 128
-      simd_size: 16
-    payload_arguments:
-      - arg_type: private_base_stateless
-        offset: 0
-        size: 8
-    per_thread_memory_buffers:
-      - type: global
-        usage: private_space
-        size: 8
-        is_simt_thread: true
-"""
-"""Of a kernel whose threads have 128 bytes of private memory each, for 16 work-items."""
 
 
 def source(lines, simd, how, nested, size=4096):
@@ -174,11 +154,8 @@ def test_calls_that_have_no_result_are_faults(name, simd):
 
 def stack_findings(lines, engine, nested=False, groups=3, simd=16, schedule=""):
     """Findings of a kernel whose private memory the program knows."""
-    linker = Linker(LinkOptions(platform="pvc"))
     text = source(lines, simd, "by name", nested, size=8 * simd)
-    linker.add_bytes(assemble_text(text, "t.visaasm", "pvc").object_bytes(debug=True), "t.o")
-    linker.add_info(INFO.replace("simd_size: 16", f"simd_size: {simd}").encode(), "ze_info.yaml")
-    program = Program(read_image(linker.run().image.to_bytes(), "t.bin"))
+    program = Program(build_text(text, "pvc", ze_info_of("private", memory=PRIVATE_MEMORY, simd_size=simd)))
     result = program.launch("k", groups * 2 * simd, 2 * simd, [], engine=engine, schedule=schedule, check="calls")
     assert result.engine == engine
     return result.findings

@@ -4,6 +4,7 @@ import struct
 
 import numpy as np
 import pytest
+from support.programs import ze_info_of
 
 import vasm
 import visakit
@@ -62,23 +63,16 @@ lsc_store.ugm (M1_NM, 1) flat[TO+128]:a64 IDS:d32x32t
 fret (M1_NM, 1)
 """,
 }
-ZE_INFO = """version: '1.73'
-kernels:
-  - name: ask
-    execution_env: {{simd_size: {simd}, grf_count: 128}}
-    payload_arguments:
-      - {{arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global, access_type: readwrite}}
-"""
-POINTER = "      - {arg_type: implicit_arg_buffer, offset: 8, size: 8}\n"
 
 
 @pytest.fixture(params=READERS)
-def program(request, tmp_path):
+def program(request):
     """A kernel with a function that copies its implicit arguments, by the pointer of tgllp and by ``arg[...]``."""
     simd = 16 if request.param == "bmg" else 8
-    (tmp_path / "ze_info.yaml").write_text(ZE_INFO.format(simd=simd) + (POINTER if simd == 8 else ""))
+    pointer = " implicit_arg_buffer" if simd == 8 else ""
+    info = ze_info_of("buffer" + pointer, name="ask", simd_size=simd)
     objects = [vasm.assemble_text(READERS[request.param], "ask.visaasm", request.param).object_bytes()]
-    return vsim.load(vlink.link(objects, str(tmp_path / "ze_info.yaml")))
+    return vsim.load(vlink.link(objects, info.encode()))
 
 
 @ENGINES

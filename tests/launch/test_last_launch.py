@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from support.programs import DATA, build, build_text, kernel_head
+from support.programs import DATA, build, build_text, kernel_head, ze_info_of
 
 import vsim
+from visakit import LaunchError, SimulationError
 from vsim.engines.llvm.engine import Engine
 from vsim.launch import last_launch
 from vsim.launch.launch import ImageArgument, SamplerArgument
@@ -69,6 +70,12 @@ def test_printf_of_repeated_launches(repeated):
         assert result.printf == "item 2 of 16: 6\n"
 
 
+def read_only():
+    array = np.zeros(4)
+    array.setflags(write=False)
+    return array
+
+
 CHANGES = {
     "shape of an image": (image, lambda x: setattr(x.array, "shape", (4, 2, 4))),
     "elements of an image": (image, lambda x: setattr(x.array, "dtype", "i4")),
@@ -78,6 +85,7 @@ CHANGES = {
     "shape of a bare image": (lambda: image().array, lambda x: setattr(x, "shape", (4, 2, 4))),
     "elements of a bare image": (lambda: image().array, lambda x: setattr(x, "dtype", "i4")),
     "writing": (lambda: np.zeros(4), lambda x: x.setflags(write=False)),
+    "reading": (read_only, lambda x: x.setflags(write=True)),
     "sampler": (lambda: SamplerArgument(addressing="repeat"), lambda x: setattr(x, "addressing", "mirror")),
 }
 
@@ -92,9 +100,10 @@ def test_arguments_that_change_in_place_are_others(kind):
     assert not last_launch._same(argument, known)
 
 
-def test_zeros_of_both_signs_are_other_numbers():
-    assert last_launch._same(0.0, 0.0)
-    assert not last_launch._same(0.0, -0.0)
+@pytest.mark.parametrize("number", [float, np.float32])
+def test_zeros_of_both_signs_are_other_numbers(number):
+    assert last_launch._same(number(0), number(0))
+    assert not last_launch._same(number(0), number(-0.0))
 
 
 COUNT = (
@@ -106,15 +115,7 @@ svm_scatter.4.1 (M1_NM, 1) OUT.0 X.0
 ret (M1, 1)
 """
 )
-COUNT_INFO = """version: '1.39'
-kernels:
-  - name: k
-    execution_env: {grf_count: 128, simd_size: 1}
-    payload_arguments:
-      - {arg_type: private_base_stateless, offset: 0, size: 8}
-      - {arg_type: arg_bypointer, offset: 8, size: 8, arg_index: 0, addrmode: stateless, addrspace: global, access_type: readwrite}
-      - {arg_type: arg_byvalue, offset: 16, size: 4, arg_index: 1}
-"""
+COUNT_INFO = ze_info_of("private buffer value=4", simd_size=1)
 
 
 @ENGINES
@@ -124,3 +125,23 @@ def test_private_memory_begins_with_zeros_each_time(engine, repeated):
         program.launch("k", 1, 1, [out, n], engine=engine, threads=1)
         assert out[0] == n
     assert engine == "numpy" or repeated[-3:] == [True] * 3
+
+
+@ENGINES
+def test_what_changes_between_launches_counts(engine):
+    """A number changes in its list or array; another launch makes a buffer read-only; an argument is left out."""
+    image = build_text(COUNT, "pvc", COUNT_INFO)
+    program, out = Program(image), np.zeros(1, "u4")
+    for number, place in (([7], 0), (np.array(7, "u4"), ())):
+        for value in (7, 9):
+            number[place] = value
+            program.launch("k", 1, 1, [out, number], engine=engine, threads=1)
+            assert out[0] == value
+    program.launch("k", 1, 1, [out, 5], engine=engine, threads=1)
+    out.setflags(write=False)
+    with pytest.raises(SimulationError):
+        Program(image, program.memory).launch("k", 1, 1, [out, 5], engine=engine, threads=1)
+    out.setflags(write=True)
+    program.launch("k", 1, 1, [out, 5], engine=engine, threads=1)
+    with pytest.raises(LaunchError):
+        program.launch("k", 1, 1, [out], engine=engine, threads=1)

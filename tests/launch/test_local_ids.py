@@ -5,22 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, ze_info_of
 from support.strategies import ENGINES
 
 import vsim
 from visakit.language.platforms import find
 
-INFO = """version: '1.73'
-kernels:
-  - name: k
-    execution_env: {{ simd_size: {simd}, grf_count: 128 }}
-    payload_arguments:
-      - {{ arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global,
-          access_type: readwrite }}
-    per_thread_payload_arguments:
-      - {{ arg_type: local_id, offset: 0, size: {size} }}
-"""
 CUTS = {
     "a row for each": lambda row: [row, 2 * row],
     "all in one": lambda row: [],
@@ -79,7 +69,7 @@ def ids_of(item, size):
 def test_ids_of_all_lanes(platform, simd, name, engine):
     grf = find(platform).grf_size
     row = 64 if simd == 32 else grf
-    info = INFO.format(simd=simd, size=3 * row)
+    info = ze_info_of("buffer", f"local_id={3 * row}", simd_size=simd)
     program = vsim.load(build_text(text_of(grf, simd, row, CUTS[name](row)), platform, info))
     for work, local in [((8,), (8,)), ((13,), (5,)), ((40,), (simd,)), ((4, 4), (4, 4)), ((4, 3, 2), (2, 3, 2)), ((16, 2), (16, 2))]:  # fmt: skip
         out = np.zeros(1 << 14, "u4")

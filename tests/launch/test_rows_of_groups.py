@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from ordinary import KERNELS
-from support.programs import build, build_text
+from support.programs import build, build_text, ze_info_of
 
 from vsim.engines.llvm import abi
 from vsim.launch.launch import Launch
@@ -55,11 +55,6 @@ mov (M1, {simd}) N(0,0)<1> 3:d
 {lines}
 ret (M1, 1)
 """
-INFO = """version: '1.20'
-kernels:
-  - name: k
-    execution_env: {{simd_size: {simd}, grf_count: 128{more}}}
-"""
 ROUND = (
     "ROUND:\nadd (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d\ncmp.gt (M1, 16) P N(0,0)<1;1,0> 0:d\n(P) goto (M1, 16) ROUND"
 )
@@ -68,12 +63,12 @@ ROUND = (
 @pytest.mark.parametrize(
     ("lines", "simd", "more", "local", "expected"),
     [
-        ("", 16, "", (16, 4), (1, 4)),
-        ("", 16, ", slm_size: 1024", (16, 4), (4, 1)),
-        ("barrier", 16, ", barrier_count: 1", (16, 4), (4, 1)),
-        (ROUND, 16, "", (16, 4), (4, 1)),
-        ("", 1, "", (16, 4), (64, 1)),
-        ("", 16, "", (16, 1), (1, 1)),
+        ("", 16, {}, (16, 4), (1, 4)),
+        ("", 16, {"slm_size": 1024}, (16, 4), (4, 1)),
+        ("barrier", 16, {"barrier_count": 1}, (16, 4), (4, 1)),
+        (ROUND, 16, {}, (16, 4), (4, 1)),
+        ("", 1, {}, (16, 4), (64, 1)),
+        ("", 16, {}, (16, 1), (1, 1)),
     ],
     ids=["plain", "local memory", "barrier", "loop", "one lane", "one row"],
 )
@@ -81,7 +76,7 @@ def test_which_kernels_run_row_by_row(lines, simd, more, local, expected):
     """Groups with local memory must end before the next one begins; the others gain nothing. Threads at a time for each
     group, and groups that a worker takes at a time.
     """
-    text, info = TEXT.format(lines=lines, simd=simd), INFO.format(simd=simd, more=more)
+    text, info = TEXT.format(lines=lines, simd=simd), ze_info_of(simd_size=simd, **more)
     program = Program(build_text(text, info=info))
     program.launch("k", (64, 8), local, [], engine="llvm", threads=2)
     context = program.engines.native.prepared.plan.context

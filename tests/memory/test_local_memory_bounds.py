@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text, kernel_head
+from support.programs import build_text, kernel_head, ze_info_of
 from support.strategies import ENGINES
 
 from visakit import SimulationError
@@ -30,24 +30,18 @@ svm_scatter.4.1 (M1, 16) AT.0 A.0
 ret (M1, 1)
 """
 )
-INFO = """version: '1.20'
-kernels:
-  - name: k
-    execution_env: {{simd_size: 16, grf_count: 128, slm_size: 1024, barrier_count: 1{required}}}
-    payload_arguments:
-      - {{arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global}}
-    per_thread_payload_arguments:
-      - {{arg_type: local_id, offset: 0, size: 96}}
-"""
 
 
-def program(width=16, first=0, required="", to=0):
+INFO, REQUIRED_INFO = (
+    ze_info_of("buffer", "local_id=96", simd_size=16, slm_size=1024, barrier_count=1, **group)
+    for group in ({}, {"required_work_group_size": [16, 16, 1]})
+)
+
+
+def program(width=16, first=0, info=INFO, to=0):
     """Work-items store their numbers in rows of local memory, and load a row from a byte on."""
     text = KERNEL.format(width=width, first=first, to=to)
-    return Program(build_text(text, info=INFO.format(required=required)))
-
-
-REQUIRED = ", required_work_group_size: [16, 16, 1]"
+    return Program(build_text(text, info=info))
 
 
 def lowered(size, **options):
@@ -73,8 +67,8 @@ def test_accesses_proved_inside_are_not_checked():
         return lowered((16, 16), **options).count(", !prof !1")
 
     assert checks(first=960) < checks(first=964)
-    assert checks(first=960, required=REQUIRED) < checks(first=960)
-    assert checks(first=960, required=REQUIRED) < checks(first=960, required=REQUIRED, to=4)
+    assert checks(first=960, info=REQUIRED_INFO) < checks(first=960)
+    assert checks(first=960, info=REQUIRED_INFO) < checks(first=960, info=REQUIRED_INFO, to=4)
 
 
 def table(first=0, lanes="and (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 0x3fc:ud"):
@@ -82,7 +76,7 @@ def table(first=0, lanes="and (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 0x3fc:ud"):
     text = KERNEL.format(width=16, first=first, to=0)
     line = "shl (M1, 16) A(0,0)<1> X(0,0)<1;1,0> 2:ud"
     mixed = "xor (M1, 16) A(0,0)<1> N(0,0)<1;1,0> 0x55:ud\nshl (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 2:ud"
-    return Program(build_text(text.replace(line, f"{mixed}\n{lanes}"), info=INFO.format(required=REQUIRED)))
+    return Program(build_text(text.replace(line, f"{mixed}\n{lanes}"), info=REQUIRED_INFO))
 
 
 @pytest.mark.parametrize("cpu", ["native", "x86-64-v2", "x86-64-v3"])
@@ -114,13 +108,13 @@ def test_places_beyond_a_table_are_a_fault():
     assert said[0] == said[1]
 
 
-@pytest.mark.parametrize("required", ["", REQUIRED])
+@pytest.mark.parametrize("info", [INFO, REQUIRED_INFO], ids=["any group", "required"])
 @pytest.mark.parametrize("places", [{"first": 964}, {"to": 4}, {"first": 2048}])
-def test_accesses_outside_are_faults(required, places):
+def test_accesses_outside_are_faults(info, places):
     said = []
     for engine in ENGINES:
         with pytest.raises(SimulationError) as problem:
-            program(required=required, **places).launch("k", (16, 16), (16, 16), [np.zeros(256, "u4")], engine=engine)
+            program(info=info, **places).launch("k", (16, 16), (16, 16), [np.zeros(256, "u4")], engine=engine)
         said.append(str(problem.value))
     assert said[0] == said[1]
 
@@ -176,7 +170,7 @@ def compared(given):
 
 
 def test_the_solver_agrees_with_places_that_are_not_checked():
-    for given in (program(first=960, required=REQUIRED), table()):
+    for given in (program(first=960, info=REQUIRED_INFO), table()):
         counts = compared(given)
         assert counts["inside proved"] >= 2
         assert not [kind for kind in counts if kind.endswith("refuted")]
@@ -184,9 +178,9 @@ def test_the_solver_agrees_with_places_that_are_not_checked():
 
 def test_the_solver_refutes_a_range_that_is_too_small(monkeypatch):
     monkeypatch.setattr(Ranges, "of", lambda self, text: 0)
-    assert compared(program(first=964, required=REQUIRED))["inside refuted"]
+    assert compared(program(first=964, info=REQUIRED_INFO))["inside refuted"]
 
 
 def test_the_solver_refutes_distances_that_are_wrong(monkeypatch):
     monkeypatch.setattr(AffineLanes, "distances", lambda self: [8 * k for k in range(self.row)])
-    assert compared(program(required=REQUIRED))["distances refuted"]
+    assert compared(program(info=REQUIRED_INFO))["distances refuted"]

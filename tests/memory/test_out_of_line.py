@@ -16,7 +16,7 @@ PLACES = {
     "overlapping by a byte": lambda n, whole, _: 512 + (whole - 1) * n,
     "one place": lambda *_: 128,
 }
-SHAPES = [(4, 1), (4, 2), (4, 4), (8, 1), (8, 2), (1, 1), (1, 2)]
+SHAPES = [(4, 1), (4, 2), (4, 4), (8, 1), (8, 2), (1, 1), (1, 2), (4, 3)]
 RUNNING = [0xFFFF, 0xFF00, 0x1F00, 0x8421, 0x0100, 0x001F]
 
 
@@ -28,14 +28,19 @@ def nothing_inline(monkeypatch):
 
 def probe_of(places, size, count, running):
     """A probe that loads elements at these places, and stores other ones there."""
-    probe = Probe(running=running)
+    probe = Probe("dg2" if count == 3 else "xehp", running=running)
     probe.buffer("MEM", [n * 7 % 251 for n in range(SPACE)])
     probe.fill(LOADED=("ud", [0xABCDEF01] * 64), DATA=("ud", [0x01020304 * n % (1 << 32) for n in range(64)]))
     probe.addresses("FROM", "MEM", places)
-    probe.lines += [
-        f"svm_gather.{size}.{count} (M1, 16) FROM.0 LOADED.0",
-        f"svm_scatter.{size}.{count} (M1, 16) FROM.0 DATA.0",
-    ]
+    if count == 3:
+        load, store = (
+            "lsc_load.ugm (M1, 16) LOADED:d32x3 flat[FROM]:a64",
+            "lsc_store.ugm (M1, 16) flat[FROM]:a64 DATA:d32x3",
+        )
+    else:
+        load, store = (f"svm_{x}.{size}.{count} (M1, 16) FROM.0" for x in ("gather", "scatter"))
+        load, store = f"{load} LOADED.0", f"{store} DATA.0"
+    probe.lines += [load, store]
     return probe
 
 
@@ -55,7 +60,7 @@ def test_second_elements_are_stored_behind_first_ones(engine):
 
 
 @pytest.mark.parametrize("running", [0xFFFF, 0xFFF0])
-def test_the_second_pair_of_a_lane_is_outside(running):
+def test_the_pair_of_a_lane_ends_with_the_buffer(running):
     places = [SPACE - 8 if n == 9 else 32 * n for n in range(LANES)]
     assert run_on_both_engines(probe_of(places, 4, 2, running))["MEM"].view("u4")[-1] == 0x01020304 * (LANES + 9)
     messages = []
@@ -64,3 +69,16 @@ def test_the_second_pair_of_a_lane_is_outside(running):
             probe_of(places, 4, 4, running).run(engine)
         messages.append(str(caught.value))
     assert messages[0] == messages[1] and "16 bytes" in messages[0] and "lane 9" in messages[0]
+
+
+@pytest.mark.parametrize(("count", "inside"), [(2, 4), (4, 8)])
+def test_a_pair_of_a_lane_is_outside(count, inside):
+    """Some bytes of what a lane stores are inside: half of the first pair, or all of it."""
+    said = []
+    for engine in ENGINES:
+        probe = probe_of([SPACE - inside if n == 9 else 32 * n + inside % 8 for n in range(LANES)], 4, count, 0xFFFF)
+        del probe.lines[-2]  # the load
+        with pytest.raises(SimulationError) as fault:
+            probe.run(engine)
+        said.append(fault.value.diagnostics)
+    assert said[0] == said[1]

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 from hypothesis import given
-from support.programs import build_text, kernel_head
+from support.programs import build_text, kernel_head, ze_info_of
 from support.strategies import ENGINES, effort, seeds
 
 from vsim.engines.llvm.pipeline import translate
@@ -22,16 +22,7 @@ HEAD = (
 .kernel_attr SimdSize=16
 """
 )
-INFO = """version: '1.20'
-kernels:
-  - name: k
-    execution_env: {simd_size: 16, grf_count: 128}
-    payload_arguments:
-      - {arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global}
-      - {arg_type: arg_bypointer, offset: 8, size: 8, arg_index: 1, addrmode: stateless, addrspace: global}
-    per_thread_payload_arguments:
-      - {arg_type: local_id, offset: 0, size: 96}
-"""
+INFO = ze_info_of("buffer buffer", "local_id=96", simd_size=16)
 REGISTERS = ("A", "B", "C", "D")
 WORDS = 1024
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe
-from support.programs import build_text
+from support.programs import build_text, ze_info_of
 from support.strategies import CHECKED, ENGINES, RUNNING
 from test_regions import ir_of
 
@@ -33,6 +33,8 @@ SUMS = {
     "another carry": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
                       "addc (M1, 16) L(0,0)<1> C(0,0)<1> XH(0,0)<1;1,0> Y(0,0)<1;1,0>",
                       "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> YH(0,0)<1;1,0>"],
+    "a carry of another second operand": [FIRST, "addc (M1, 16) L(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> YH(0,0)<1;1,0>",
+                                          "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
     "an operand that changes": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
                                 "mov (M1, 16) X(0,0)<1> YH(0,0)<1;1,0>",
                                 "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> X(0,0)<1;1,0>"],
@@ -54,6 +56,8 @@ SUMS = {
     "two low dwords": [FIRST, "mov (M1, 16) HIGH(0,0)<1> LOW(0,0)<1;1,0>"],
     "signs of another dword": ["asr (M1, 16) XH(0,0)<1> SY(0,0)<1;1,0> 0x1f:ud", FIRST.replace("Y(0,0)<1", "Y(0,3)<0"),
                                "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
+    "two highest bits": ["asr (M1, 16) XH(0,0)<1> SX(0,0)<1;1,0> 0x1e:ud", FIRST.replace("Y(0,0)<1", "Y(0,3)<0"),
+                         "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
     "an index with its highest bit": ["shr (M1, 16) XH(0,0)<1> X(0,0)<1;1,0> 0x1f:ud", FIRST,
                                       "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
 }  # fmt: skip
@@ -106,15 +110,7 @@ mov (M1, 16) D(0,1)<2> HIGH(0,0)<1;1,0>
 svm_scatter.4.1 (M1, 16) Q.0 V.0
 ret (M1, 1)
 """
-INFO = """version: '1.20'
-kernels:
-  - name: k
-    execution_env: {simd_size: 16, grf_count: 128}
-    payload_arguments:
-      - {arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global}
-    per_thread_payload_arguments:
-      - {arg_type: local_id, offset: 0, size: 96}
-"""
+INFO = ze_info_of("buffer", "local_id=96", simd_size=16)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.counting import counted_alike
 from support.probe import LANES, Probe
-from support.programs import LANE_NUMBERS, build_text, kernel_head
+from support.programs import LANE_NUMBERS, PRIVATE_MEMORY, build_text, kernel_head, ze_info_of
 from support.strategies import ENGINES
 
 from visakit import SimulationError
@@ -285,21 +285,12 @@ svm_scatter.4.1 (M1, 16) FAR.0 X.0
 ret (M1, 1)
 """
 )
-PRIVATE_INFO = """version: '1.39'
-kernels:
-  - name: k
-    execution_env: {grf_count: 128, simd_size: 16}
-    payload_arguments:
-      - {arg_type: private_base_stateless, offset: 0, size: 8}
-      - {arg_type: arg_bypointer, offset: 8, size: 8, arg_index: 0, addrmode: stateless, addrspace: global, access_type: readwrite}
-    per_thread_memory_buffers:
-      - {type: global, usage: private_space, size: 8, is_simt_thread: true}
-"""
 
 
-def private(some, others, place="AT", moved=0):
+def private(some, others, place="AT", moved=0, mask="M1"):
     text = PRIVATE.format(some=some, others=others, place=place, moved=moved)
-    return Program(build_text(text, "pvc", PRIVATE_INFO))
+    text = text.replace("svm_gather.4.1 (M1,", f"svm_gather.4.1 ({mask},")
+    return Program(build_text(text, "pvc", ze_info_of("private buffer", memory=PRIVATE_MEMORY, simd_size=16)))
 
 
 def loads_are_masked(program):
@@ -311,6 +302,7 @@ def loads_are_masked(program):
 def test_loads_from_private_memory_run_without_lanes():
     assert loads_are_masked(private(1, 2))
     assert not loads_are_masked(private(1, 2, "FAR")), "other memory may be far away"
+    assert not loads_are_masked(private(1, 2, mask="M1_NM")), "it loads for all lanes, and only if some run"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -1,11 +1,16 @@
 """Analyses of functions with many loops: several branches back to one beginning, as the ``continue`` of a loop, and loops one behind the other."""
 
+import pytest
 from support.programs import build_text, kernel_head
 
 from vsim.analysis import read_only_loops as analysis
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.named_registers import computed_from
 from vsim.analysis.read_only_loops import read_only_loops
+from vsim.engines.llvm.ir import values
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
+from vsim.program import Program
 from vsim.semantics.registers import layout_of
 
 HEAD = kernel_head("N=ud*8 X=ud*8 Z=ud*8 AT=uq*8 BT=uq*8 P1=P*8", "") + ".kernel_attr SimdSize=8\n"
@@ -55,3 +60,17 @@ def test_what_is_computed_in_an_order_against_that_of_the_text():
     reads, writes = [{n + 1} for n in range(count)], [{n} for n in range(count)]
     assert computed_from([count], reads, writes) == frozenset(range(count + 1))
     assert computed_from([count // 2], reads, writes) == frozenset(range(count // 2 + 1))
+
+
+@pytest.mark.parametrize("most", [500, 8])
+def test_a_mask_lists_few_of_many_branches(most, monkeypatch):
+    """Lanes that did not leave at the last branch did not leave at those before."""
+    masks, plain = [], values.Value.within
+    monkeypatch.setattr(values, "MOST_IMPLIED", most)
+    monkeypatch.setattr(values.Value, "within", lambda *found: masks.append(plain(*found)) or masks[-1])
+    leaving = ["cmp.gt (M1, 8) P1 N(0,0)<1;1,0> X(0,0)<1;1,0>", "(P1) goto (M1, 8) end"]
+    add = "add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> 1:ud"
+    text = HEAD + "\n".join([*[add, *leaving] * 30, add, "end:", "ret (M1, 1)\n"])
+    translate(Program(build_text(text)).bind(Launch("k", (8, 1, 1), (8, 1, 1))), full=True)
+    found = max(len(mask.facts.implies) for mask in masks)
+    assert found <= most and (found > 30) == (most > 30)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.programs import build_text, kernel_head
+from support.programs import build_text, kernel_head, ze_info_of
 from support.strategies import ENGINES, effort
 
 from vsim.engines.llvm.pipeline import translate
@@ -34,16 +34,7 @@ shl ({mask}, 16) Q({row},0)<1> ID({row},0)<1;1,0> 2:ud
 add ({mask}, 16) AT({at},0)<1> Q({row},0)<1;1,0> OUT(0,0)<0;1,0>
 svm_scatter.4.1 ({mask}, 16) AT.{byte} P.{half}
 """
-INFO = """version: '1.20'
-kernels:
-  - name: k
-    execution_env: {simd_size: 32, grf_count: 128, slm_size: 1024, barrier_count: 1}
-    payload_arguments:
-      - {arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global}
-      - {arg_type: arg_bypointer, offset: 8, size: 8, arg_index: 1, addrmode: stateless, addrspace: global}
-    per_thread_payload_arguments:
-      - {arg_type: local_id, offset: 0, size: 192}
-"""
+INFO = ze_info_of("buffer buffer", "local_id=192", simd_size=32, slm_size=1024, barrier_count=1)
 
 
 def program(**numbers):

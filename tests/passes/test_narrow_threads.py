@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from further import KERNELS as FURTHER
 from ordinary import KERNELS as ORDINARY
-from support.programs import build, build_text, kernel_head
+from support.programs import build, build_text, kernel_head, ze_info_of
 from support.strategies import ENGINES
 
 import visakit
@@ -21,16 +21,8 @@ from vsim.launch.schedule import parse_schedule
 from vsim.program import Program
 
 KERNELS = ORDINARY | FURTHER
-INFO = """version: '1.73'
-kernels:
-  - name: k
-    execution_env: { simd_size: 32, grf_count: 128, offset_to_skip_per_thread_data_load: 128, inline_data_payload_size: 32 }
-    payload_arguments:
-      - { arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global,
-          access_type: readwrite }
-    per_thread_payload_arguments:
-      - { arg_type: local_id, offset: 0, size: 192 }
-"""  # fmt: skip
+SKIPPED = {"offset_to_skip_per_thread_data_load": 128, "inline_data_payload_size": 32}
+INFO = ze_info_of("buffer", "local_id=192", simd_size=32, **SKIPPED)
 HEAD = (
     kernel_head("X=uw*32 OUT=uq S=ud A=ud*32 B=ud*32 PAIR=ud*64 AT=uq*32 P1=P*32", "X")
     + """.input OUT offset=256 size=8

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+from support.programs import build_text, ze_info_of
 
-import vasm
-import vlink
 import vsim
 from visakit.diagnostics import LaunchError, SimulationError
 from visakit.objects.image import DataSection
@@ -28,27 +29,13 @@ add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>
 lsc_store.ugm (M1, 8) bss(TO)[AT]:a32 X:d32
 ret (M1, 1)
 """
-VALUE = """\
-      - {{arg_type: arg_bypointer, offset: {at}, size: 4, arg_index: {index}, addrmode: bindless, addrspace: global,
-         access_type: readwrite}}
-"""
-ZE_INFO = f"""\
-kernels:
-  - name: twice
-    execution_env: {{simd_size: 8}}
-    payload_arguments:
-{VALUE.format(at=0, index=0)}{VALUE.format(at=4, index=1)}
-kernels_misc_info:
-  - name: twice
-    args_info:
-      - {{index: 0, name: source, address_qualifier: __global, type_name: 'uint*;8'}}
-      - {{index: 1, name: to, address_qualifier: __global, type_name: 'uint*;8'}}
-"""
 
 
 @pytest.fixture(scope="module")
 def program() -> vsim.Program:
-    return vsim.load(vlink.link([vasm.assemble_text(TEXT, platform="dg2").object_bytes()], ZE_INFO.encode()))
+    return vsim.load(
+        build_text(TEXT, "dg2", ze_info_of("handle=4 handle=4", name="twice", names="source to", simd_size=8))
+    )
 
 
 @pytest.fixture(params=["llvm", "numpy"])
@@ -105,16 +92,13 @@ def test_checks_know_them(program: vsim.Program, engine: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("how", ["addrmode: bindless", "bti_value: 3"])
-def test_data_of_the_program(how: str, engine: str) -> None:
+@pytest.mark.parametrize("how", [{"addrmode": "bindless"}, {"bti_value": 3}])
+def test_data_of_the_program(how: dict[str, object], engine: str) -> None:
     """Tables of the source are surfaces by handle or number, too; those of another program are not."""
-    value = f"      - {{arg_type: const_base, offset: 0, size: 4, {how}}}\n"
-    text = TEXT if "bindless" in how else TEXT.replace("bss(FROM)", "bti(0x3)")
-    info = ZE_INFO.replace(VALUE.format(at=0, index=0), value).replace("arg_index: 1", "arg_index: 0")
-    info = info.replace("      - {index: 0, name: source, address_qualifier: __global, type_name: 'uint*;8'}\n", "")
-    image = vlink.link(
-        [vasm.assemble_text(text, platform="dg2").object_bytes()], info.replace("index: 1", "index: 0").encode()
-    )
+    text = TEXT if "addrmode" in how else TEXT.replace("bss(FROM)", "bti(0x3)")
+    info = json.loads(ze_info_of("const_base=4 handle=4", name="twice", names="to", simd_size=8))
+    info["kernels"][0]["payload_arguments"][0] |= how
+    image = build_text(text, "dg2", json.dumps(info))
     to = numbers()
     with pytest.raises(SimulationError, match="which has 0 bytes"):
         vsim.load(image).launch("twice", 8, 8, [to], engine=engine)

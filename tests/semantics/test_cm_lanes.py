@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text, kernel_head
+from support.programs import build_text, kernel_head, ze_info_of
 from support.strategies import ENGINES
 
 import vsim
@@ -116,16 +116,6 @@ svm_block_st (1) A(0,0)<0;1,0> V.0
 ret (M1, 1)
 """
 )
-INFO = """
-kernels:
-  - name: ids
-    execution_env:
-      simd_size: 1
-    payload_arguments:
-      - {{arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global, access_type: readwrite}}
-    per_thread_payload_arguments:
-      - {{arg_type: packed_local_ids, offset: 0, size: 6}}
-{more}"""
 WHOLE = (".decl ID v_type=G type=uw num_elts=3 align=word", ".implicit_LOCAL_ID ID offset={grf} size=6", "ID(0,{n})")
 ALONE = (
     "\n".join(f".decl ID{n} v_type=G type=uw num_elts=1 align=word" for n in range(3)),
@@ -144,12 +134,13 @@ def test_local_ids_of_threads_that_are_one_work_item(platform, local, engine):
     wanted = [[i % x, i // x % y, i // (x * y) % z] for i in range(size)] * 2
     for (declared, inputs, use), beside in (
         (WHOLE, ""),
-        (ALONE, f"      - {{arg_type: other, offset: {grf}, size: 8}}\n"),
+        (ALONE, f" other=8@{grf}"),
     ):
         moves = "\n".join(f"mov (M1, 1) V(0,{n})<1> {use.format(n=n)}<0;1,0>" for n in range(3))
         ids = declared + "\n" + inputs.format(grf, grf + 2, grf + 4, grf=grf)
         text = IDS.format(ids=ids, out=(3 if beside else 2) * grf, grf=grf, size=size, moves=moves)
-        program = vsim.load(build_text(text, platform, INFO.format(more=beside)))
+        info = ze_info_of("buffer", f"packed_local_ids=6{beside}", name="ids", simd_size=1)
+        program = vsim.load(build_text(text, platform, info))
         out = np.full((2 * size, 4), -1, "i4")
         program.launch("ids", (2 * local[0], *local[1:]), local, [out], engine=engine)
         assert out[:, :3].tolist() == wanted
@@ -170,7 +161,7 @@ ret (M1, 1)
 
 
 def test_an_implicit_input_that_nothing_reads_need_not_be_in_ze_info():
-    info = INFO.format(more="").replace("offset: 0, size: 8", "offset: 8, size: 8")
+    info = ze_info_of("buffer@8", "packed_local_ids=6", name="ids", simd_size=1)
     build_text(UNUSED.format(line=""), "dg2", info)
     for line in ("mov (M1, 1) OUT(0,0)<1> X(0,0)<0;1,0>", "svm_block_st (1) OUT(0,0)<0;1,0> BASE.0"):
         with pytest.raises(LinkError, match=r"'BASE' of kernel 'ids' has 8 bytes at 64, where ze_info has nothing"):

@@ -7,7 +7,7 @@ the channels, 17 to 19 the caches, 29 and 30 the kind of surface (1 by handle, 3
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, ze_info_of
 from support.strategies import ENGINES
 
 import vsim
@@ -251,16 +251,7 @@ def test_a_surface_whose_number_is_in_a_register(engine):
     assert found(lines, engine)[0] == list(range(16))
 
 
-HANDLES = """\
-kernels:
-  - name: k
-    execution_env: {simd_size: 1}
-    payload_arguments:
-      - {arg_type: arg_bypointer, offset: 0, size: 4, arg_index: 0, addrmode: bindless, addrspace: global,
-         access_type: readwrite}
-      - {arg_type: arg_bypointer, offset: 4, size: 4, arg_index: 1, addrmode: bindless, addrspace: global,
-         access_type: readwrite}
-"""
+HANDLES = ze_info_of("handle=4 handle=4", simd_size=1)
 BINDLESS = """\
 .version 4.2
 .kernel "k"

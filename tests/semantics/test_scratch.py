@@ -2,29 +2,20 @@
 
 import numpy as np
 import pytest
+from support.programs import build_text, ze_info_of
 from support.strategies import ENGINES
 
-from vasm.assembler import assemble_text
 from visakit import SimulationError
-from visakit.objects.image import read_image
-from vlink.linker import Linker, LinkOptions
 from vsim.launch.launch import ImageArgument
 from vsim.program import Program
 
-INFO = """version: '1.73'
-kernels:
-  - name: k
-    execution_env: {grf_count: 128, inline_data_payload_size: 64, simd_size: 16}
-    payload_arguments:
-      - {arg_type: indirect_data_pointer, offset: 0, size: 8}
-      - {arg_type: scratch_pointer, offset: 8, size: 8}
-      - {arg_type: arg_bypointer, offset: 16, size: 8, arg_index: 0, addrmode: stateless, addrspace: global}
-      - {arg_type: arg_bypointer, offset: 24, size: 8, arg_index: 1, addrmode: bindless, addrspace: image, image_type: image_2d}
-    per_thread_payload_arguments:
-      - {arg_type: local_id, offset: 0, size: 64}
-    per_thread_memory_buffers:
-      - {type: scratch, usage: single_space, size: 256}
-"""
+INFO = ze_info_of(
+    "indirect_data_pointer scratch_pointer buffer image",
+    "local_id=64",
+    memory={"type": "scratch", "usage": "single_space", "size": 256},
+    inline_data_payload_size=64,
+    simd_size=16,
+)
 DECLARATIONS = """.decl OWN v_type=G type=uq num_elts=1 alias=<%scratchloc, 0>
 .decl R0 v_type=G type=ud num_elts=16 alias=<%r0, 0>
 .decl AT v_type=G type=ud num_elts=16 align=GRF
@@ -84,11 +75,8 @@ NOBODY = 9
 def launch(lines, engine, functions="", image_of=NOBODY, **options):
     """The buffer and the image after a launch of 64 work-items in groups of 32; one group has its handle in HANDLE."""
     text = KERNEL.format(declarations=DECLARATIONS, lines=lines) + functions
-    linker = Linker(LinkOptions(platform="cri"))
-    linker.add_bytes(assemble_text(text, "k.visaasm", "cri").object_bytes(debug=True), "k.o")
-    linker.add_info(INFO.encode(), "ze_info.yaml")
     y, picture = np.full(65, image_of, "u4"), np.zeros((1, 64, 1), "u4")
-    program = Program(read_image(linker.run().image.to_bytes(), "k.bin"))
+    program = Program(build_text(text, "cri", INFO))
     result = program.launch("k", 64, 32, [y, ImageArgument(picture, "r_u32")], engine=engine, **options)
     return y[:64].tolist(), picture.ravel().tolist(), result
 

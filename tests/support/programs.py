@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import re
 import time
@@ -158,6 +159,68 @@ def kernel_head(variables: str, inputs: str = "", *, name: str = "k", at: int | 
         f".kernel_attr {key}=" + (f'"{value}"' if key == "Target" else f"{value}") for key, value in attributes.items()
     ]
     return "\n".join(lines) + "\n"
+
+
+_POINTER = {"arg_type": "arg_bypointer", "addrspace": "global", "access_type": "readwrite"}
+_PAYLOAD = {
+    "buffer": _POINTER | {"addrmode": "stateless"},
+    "handle": _POINTER | {"addrmode": "bindless"},
+    "image": {"arg_type": "arg_bypointer", "addrspace": "image", "addrmode": "bindless", "image_type": "image_2d"},
+    "value": {"arg_type": "arg_byvalue"},
+    "private": {"arg_type": "private_base_stateless"},
+}
+PRIVATE_MEMORY = {"type": "global", "usage": "private_space", "size": 8, "is_simt_thread": True}
+"""Private memory of 8 bytes for each work-item, as ``memory`` of ``ze_info_of``."""
+
+
+def _places(payload: str, at: int) -> list[dict[str, object]]:
+    """The parts of a payload."""
+    parts: list[dict[str, object]] = []
+    arguments = 0
+    for kind, _, size, _, place in re.findall(r"(\w+)(=(\d+))?(@(\d+))?", payload):
+        at = int(place or at)
+        parts.append(_PAYLOAD.get(kind, {"arg_type": kind}) | {"offset": at, "size": int(size or 8)})
+        at += int(size or 8)
+        if kind in ("buffer", "handle", "image", "value"):
+            parts[-1]["arg_index"] = arguments
+            arguments += 1
+    return parts
+
+
+def ze_info_of(
+    payload: str = "",
+    each_thread: str = "",
+    *,
+    name: str = "k",
+    at: int = 0,
+    names: str = "",
+    memory: dict[str, object] | None = None,
+    **environment: object,
+) -> str:
+    """ze_info of a kernel, as JSON, which is YAML.
+
+    Args:
+        payload: what all threads get, in this order: ``buffer``, ``handle`` of a buffer, ``image`` and ``value`` are
+            arguments, any other word is an ``arg_type``; ``value=4`` has 4 bytes, where 8 are usual, and
+            ``local_id=6@32`` begins at byte 32.
+        each_thread: what each thread gets, such as ``local_id=96``.
+        at: offset of the first part of ``payload``.
+        names: names of the arguments, all of them pointers.
+        memory: what threads have, such as ``PRIVATE_MEMORY``.
+        environment: numbers of the kernel, such as simd_size.
+    """
+    kernel = {
+        "name": name,
+        "execution_env": {"grf_count": 128, **environment},
+        "payload_arguments": _places(payload, at),
+        "per_thread_payload_arguments": _places(each_thread, 0),
+        "per_thread_memory_buffers": [memory] if memory else [],
+    }
+    pointer = {"address_qualifier": "__global", "type_name": "uint*;8"}
+    named = [{"index": n, "name": word} | pointer for n, word in enumerate(names.split())]
+    return json.dumps(
+        {"version": "1.73", "kernels": [kernel], "kernels_misc_info": [{"name": name, "args_info": named}]}
+    )
 
 
 COPY = (

@@ -18,9 +18,7 @@ from visakit.language.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
 from visakit.language.program import FIRST_VARIABLE, Fields, Function, Instruction
 from visakit.language.types import DataType
 from visakit.rules.call_rules import advice, broken_calls
-from visakit.rules.operand_classes import wrong_class, wrong_modifier, wrong_together
-from visakit.rules.restrictions import is_restricted, restrictions
-from visakit.rules.validation import (
+from visakit.rules.extents import (
     Extents,
     count_of,
     has_message,
@@ -30,6 +28,8 @@ from visakit.rules.validation import (
     takes_scalars,
     unaligned_messages,
 )
+from visakit.rules.operand_classes import wrong_class, wrong_modifier, wrong_together
+from visakit.rules.restrictions import is_restricted, restrictions
 from visakit.rules.violation import Violation
 
 _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}

@@ -18,8 +18,6 @@ if TYPE_CHECKING:  # An engine is loaded by its first launch.
 
 ENGINES = ("auto", "llvm", "numpy")
 _LLVM_MISSING = False
-_FAILURES = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What an engine may raise that has no semantics for an instruction."""
 
 
 class EngineSelector:
@@ -65,16 +63,6 @@ class EngineSelector:
             LaunchError: S002, there is no such engine.
             SimulationError: the kernel did something without a defined result, or the engine cannot be loaded.
         """
-        try:
-            return self._run(engine, dispatch, threads, max_seconds, held)
-        except _FAILURES as failure:
-            if (illegal := _illegal(dispatch)) is None:
-                raise
-            raise illegal from failure
-
-    def _run(
-        self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None, held: Sequence[Array]
-    ) -> tuple[str, str]:
         why, stopped = "", None
         if engine not in ENGINES:
             raise LaunchError(
@@ -180,23 +168,14 @@ def _error_of(dispatch: Dispatch, stopped: RecordedFault | RefusedInstruction) -
     return error_of(dispatch, stopped)
 
 
-def _illegal(dispatch: Dispatch) -> SimulationError | None:
-    from vsim.engines.illegal import illegal_instruction  # with the rules, which most launches do without
-
-    return illegal_instruction(dispatch)
-
-
 def _replacement(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
     """Why the reference engine runs a launch; warns if the launch asks for the fast one, or its code is invalid.
 
     Raises:
-        SimulationError: S024, the code is invalid, and the launch asks for the fast engine; S020, it is invalid because
-            an instruction is illegal.
+        SimulationError: S024, the code is invalid, and the launch asks for the fast engine.
     """
     name = dispatch.kernel.name
     if isinstance(problem, InvalidCode):
-        if illegal := _illegal(dispatch):
-            raise illegal
         besides = f" and '{problem.file}', which has the code" if problem.file else ""
         hint = f"this is a mistake of visakit; please report it with the program{besides}"
         message = f"no valid native code for '{name}'"

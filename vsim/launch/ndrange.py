@@ -98,7 +98,7 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
 
 def _leaves_something(signature: KernelSignature) -> bool:
     """Whether a kernel has messages or calls: without, it leaves nothing, however many threads run."""
-    from visakit.rules.validation import has_message  # with the table
+    from visakit.rules.extents import has_message  # with the table
 
     return any(has_message(i.desc) or i.desc.flow.calls_function for i in signature.kernel.instructions)
 

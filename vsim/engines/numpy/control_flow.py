@@ -172,7 +172,7 @@ class BatchControlFlow:
 
     def _loop(self, target: int, following: int) -> NarrowLoop | None:
         """The loop that a jump back closes, if the threads in it can run without the others."""
-        if target >= following or not self.may_narrow or not self.prepared.ways.can_run_alone(target, following):
+        if target >= following or not self.may_narrow or not self.prepared.can_run_alone(target, following):
             return None
         return NarrowLoop(self.prepared, self.running, self.scheduler, target, following)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Protocol
 
 from visakit.isa.record import Flow
 from visakit.language.program import Function, Instruction
-from vsim.analysis.control_flow import target_labels
+from vsim.analysis.control_flow import control_flow
 from vsim.engines.numpy.registers import RegisterFile, View
 from vsim.engines.numpy.threads import HardwareThreads
 from vsim.launch.arrays import Bools
@@ -25,29 +24,6 @@ class BarrierWait(Protocol):
 
     def passed(self, rows: Bools) -> None:
         """These threads go on."""
-
-
-class Ways:
-    """Where lanes go in a function, by numbers of instructions."""
-
-    def __init__(self, function: Function, labels: Mapping[int, int]) -> None:
-        flows = [(n, i.desc.flow, i) for n, i in enumerate(function.instructions) if i.desc.flow is not Flow.NEXT]
-        self._leaving = [n for n, flow, _ in flows if flow is not Flow.LABEL and not flow.is_branch]
-        """Instructions that may need other threads or activations: barriers, calls, ends."""
-        targets = [(n, target_labels(i)) for n, flow, i in flows if flow.is_branch]
-        self._branches = [(n, min((labels[x] for x in found), default=n)) for n, found in targets]
-        """Branches, each with its first target."""
-
-    def can_run_alone(self, begin: int, end: int) -> bool:
-        """Whether threads that are in these instructions need no other threads or activations until they are behind
-        them; branches may lead there, but not in front of them.
-        """
-        leaving, branches = self._leaving, self._branches
-        found = bisect_left(leaving, begin)
-        if found < len(leaving) and leaving[found] < end:
-            return False
-        inside = branches[bisect_left(branches, (begin, 0)) : bisect_left(branches, (end, 0))]
-        return all(target >= begin for _, target in inside)
 
 
 class PreparedFunction:
@@ -75,9 +51,24 @@ class PreparedFunction:
         self._numbers: dict[View, int] = {}
 
     @cached_property
-    def ways(self) -> Ways:
-        """Where lanes go."""
-        return Ways(self.function, self.labels)
+    def _leaving(self) -> list[int]:
+        """Instructions that may need other threads or activations: barriers, calls, ends."""
+        flows = enumerate(i.desc.flow for i in self.function.instructions)
+        return [n for n, flow in flows if flow not in (Flow.NEXT, Flow.LABEL) and not flow.is_branch]
+
+    @cached_property
+    def _backward(self) -> tuple[tuple[int, int], ...]:
+        """Branches that go back, with their targets."""
+        return control_flow(self.function).backward
+
+    def can_run_alone(self, begin: int, end: int) -> bool:
+        """Whether threads that are in these instructions need no other threads or activations until they are behind
+        them; branches may lead there, but not in front of them.
+        """
+        if bisect_left(self._leaving, begin) < bisect_left(self._leaving, end):
+            return False
+        inside = slice(*(bisect_left(self._backward, (at, 0)) for at in (begin, end)))
+        return all(target >= begin for _, target in self._backward[inside])
 
     @property
     def place(self) -> tuple[Function, int]:

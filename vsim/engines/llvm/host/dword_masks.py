@@ -19,15 +19,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-_NAME = r"%[-\w.$]+"
-_NAMES = re.compile(_NAME)
+from vsim.engines.llvm.ir.emitter import NAME
+from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET, Line
+
+_NAME = NAME.pattern
 _FUNCTION = re.compile(r"^define [^\n]*\{\n.*?^\}$", re.MULTILINE | re.DOTALL)
 _PHI_OF_MASKS = re.compile(r" = phi <(?:8|16) x i1> ")
-_LABEL = re.compile(r"([-\w.$]+):")
-_TARGET = re.compile(rf"label ({_NAME})")
-_DEFINITION = re.compile(rf"  ({_NAME}) = (.*)$")
 _PHI = re.compile(r"(phi) <(8|16) x i1> (.*)$")
-_ARM = re.compile(rf"\[ (.+?), ({_NAME}) \]")
 _BITWISE = re.compile(r"(and|or|xor)(?: disjoint)? <(8|16) x i1> (.+), ([^,<>]+|<[^>]+>)$")
 _SELECTION = re.compile(r"select (?:i1 ([^,]+)|<\d+ x i1> ([^,]+)), <(8|16) x i1> (.+), <\d+ x i1> (.+)$")
 _COMPARISON = re.compile(r"[if]cmp (?:[a-z]+ )*<\d+ x (\w+)> ")
@@ -86,7 +84,7 @@ def _in_function(text: str) -> str:
 def _mask(operation: str) -> _Mask | None:
     """An operation on masks, if it is one."""
     if found := _PHI.match(operation):
-        return _Mask("phi", int(found[2]), tuple(value for value, _ in _ARM.findall(found[3])))
+        return _Mask("phi", int(found[2]), tuple(value for value, _ in ARM.findall(found[3])))
     if found := _BITWISE.match(operation):
         return _Mask(found[1], int(found[2]), (found[3], found[4]))
     if found := _SELECTION.match(operation):
@@ -99,7 +97,7 @@ class _Function:
     """A function's lines, what its names are, and its innermost loops."""
 
     def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
+        self.lines = [Line(text) for text in lines]
         self.blocks: list[int] = []
         """Of each line the number of its block."""
         self.operations: dict[str, str] = {}
@@ -109,20 +107,19 @@ class _Function:
         self.masks: dict[str, _Mask] = {}
         labels, ways = dict[str, int](), list[tuple[int, str]]()
         block = 0
-        for line in lines:
-            if label := _LABEL.match(line):
+        for line in self.lines:
+            name, operation = line.result, line.operation
+            if label := LABEL.match(line.text):
                 block += 1
-                labels[f"%{label[1]}"] = block
+                labels[label[1]] = block
             self.blocks.append(block)
-            if line.startswith("  br "):  # Switches choose between threads, and seldom run.
-                ways += [(block, target) for target in _TARGET.findall(line)]
-            found = _DEFINITION.match(line)
-            name, text = found.groups() if found else ("", line)
-            for used in set(_NAMES.findall(text)):
-                self.uses[used].append(_Use(name, block, text))
-            if found:
-                self.operations[name], self.places[name] = text, block
-                if " x i1> " in text and (mask := _mask(text)):
+            if operation.startswith("br "):  # Switches choose between threads, and seldom run.
+                ways += [(block, target) for target in TARGET.findall(operation)]
+            for used in set(line.uses):
+                self.uses[used].append(_Use(name, block, operation))
+            if name:
+                self.operations[name], self.places[name] = operation, block
+                if " x i1> " in operation and (mask := _mask(operation)):
                     self.masks[name] = mask
         self.headers, self.inside = _innermost((block, labels[target]) for block, target in ways)
 
@@ -217,16 +214,15 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         """All of them."""
         for line, block in zip(self.function.lines, self.function.blocks, strict=True):
-            found = _DEFINITION.match(line)
-            name, text = found.groups() if found else ("", line)
+            name = line.result
             if name in self.masks:
                 yield from self._operation(name)
             elif name in self.bits:
                 continue
-            elif (test := _TEST.match(text)) and test[2] in self.bits:
+            elif (test := _TEST.match(line.operation)) and test[2] in self.bits:
                 yield from self._test(name, test[1], self.bits[test[2]])
             else:
-                yield from self._with_masks(line, text, block)
+                yield from self._with_masks(line, block)
                 if name in self.sources:
                     yield from self._source(name)
 
@@ -235,7 +231,7 @@ class _Writer:
         mask, kind = self.function.masks[name], f"<{self.function.masks[name].lanes} x i32>"
         result, operands = f"  {_dwords(name)} =", [_dwords(x) for x in mask.operands]
         if mask.kind == "phi":
-            arms = (f"[ {_dwords(value)}, {block} ]" for value, block in _ARM.findall(self.function.operations[name]))
+            arms = (f"[ {_dwords(value)}, %{block} ]" for value, block in ARM.findall(self.function.operations[name]))
             yield f"{result} phi {kind} {', '.join(arms)}"
         elif mask.condition:
             yield f"{result} select i1 {mask.condition}, {kind} {operands[0]}, {kind} {operands[1]}"
@@ -277,9 +273,10 @@ class _Writer:
         yield f"  %dwords.any.{name[1:]} = bitcast <{_VECTOR} x i32> {found} to i{32 * _VECTOR}"
         yield f"  {name} = icmp {relation} i{32 * _VECTOR} %dwords.any.{name[1:]}, 0"
 
-    def _with_masks(self, line: str, text: str, block: int) -> Iterator[str]:
+    def _with_masks(self, line: Line, block: int) -> Iterator[str]:
         """A line that needs masks or their bits as they were, behind lines that make these."""
-        for name in sorted(set(_NAMES.findall(text)) & (self.masks | self.bits.keys())):
+        text = line.text
+        for name in sorted(set(line.uses) & (self.masks | self.bits.keys())):
             if (name, block) not in self.made:
                 self.made[name, block] = made = f"%dwords.{block}.{name[1:]}"
                 mask = self.bits.get(name, name)
@@ -288,5 +285,5 @@ class _Writer:
                 yield f"  {compared} = icmp slt <{lanes} x i32> {_dwords(mask)}, zeroinitializer"
                 if name in self.bits:
                     yield f"  {made} = bitcast <{lanes} x i1> {compared} to i{lanes}"
-            line = re.sub(rf"{re.escape(name)}(?![-\w.$])", self.made[name, block], line)
-        yield line
+            text = re.sub(rf"{re.escape(name)}(?![-\w.$])", self.made[name, block], text)
+        yield text

@@ -9,22 +9,23 @@ from itertools import count
 
 from vsim.engines.llvm.ir.emitter import NAME
 
-_HALF_SPILL = re.compile(r"^  store half (?=%[\w.]+, ptr %[\w.]+\.spill\.addr)", re.MULTILINE)
-_EXTRACTED_BYTE = re.compile(r"extractelement <\d+ x i8> (%[\w.]+),")
-_SHUFFLED_BYTES = re.compile(r"^  (%[\w.]+) = shufflevector <\d+ x i8> ([^,]+), <\d+ x i8> ([^,]+),", re.MULTILINE)
-_LOADED_BYTES = re.compile(r"^  (%[\w.]+) = load (?=<\d+ x i8>)", re.MULTILINE)
-_BITWISE = re.compile(r"^  (%[\w.]+) = (?:and|xor|or)(?: disjoint)? <\d+ x i(?:32|64)> ([^,]+), (.+)$", re.MULTILINE)
-_BITCAST = re.compile(r"^  (%[\w.]+) = bitcast <[^>]+> (%[\w.]+) to <", re.MULTILINE)
+_NAME = NAME.pattern
+_HALF_SPILL = re.compile(rf"^  store half (?={_NAME}, ptr {_NAME}\.spill\.addr)", re.MULTILINE)
+_EXTRACTED_BYTE = re.compile(rf"extractelement <\d+ x i8> ({_NAME}),")
+_SHUFFLED_BYTES = re.compile(rf"^  ({_NAME}) = shufflevector <\d+ x i8> ([^,]+), <\d+ x i8> ([^,]+),", re.MULTILINE)
+_LOADED_BYTES = re.compile(rf"^  ({_NAME}) = load (?=<\d+ x i8>)", re.MULTILINE)
+_BITWISE = re.compile(rf"^  ({_NAME}) = (?:and|xor|or)(?: disjoint)? <\d+ x i(?:32|64)> ([^,]+), (.+)$", re.MULTILINE)
+_BITCAST = re.compile(rf"^  ({_NAME}) = bitcast <[^>]+> ({_NAME}) to <", re.MULTILINE)
 _SELECT = re.compile(
-    r"^(  %[\w.]+ = select <\d+ x i1> [^,]+, )(<(\d+) x (?:i32|i64|float|double)>) (%[\w.]+), <[^>]+> (%[\w.]+)$",
+    rf"^(  {_NAME} = select <\d+ x i1> [^,]+, )(<(\d+) x (?:i32|i64|float|double)>) ({_NAME}), <[^>]+> ({_NAME})$",
     re.MULTILINE,
 )
-_NARROWED_PAIR = re.compile(r"^  %([\w.]+) = trunc (?:nuw |nsw )*<2 x i32> (%[\w.]+) to <2 x i16>$", re.MULTILINE)
+_NARROWED_PAIR = re.compile(rf"^  %({_NAME[1:]}) = trunc (?:nuw |nsw )*<2 x i32> ({_NAME}) to <2 x i16>$", re.MULTILINE)
 _TAKEN = re.compile(
-    r"= shufflevector <\d+ x (?:i32|float)> (%[\w.]+), <\d+ x \w+> [^,]+, <2 x i32>"
-    r"|= shufflevector <\d+ x (?:i16|half)> (%[\w.]+), <\d+ x \w+> [^,]+, <4 x i32>"
+    rf"= shufflevector <\d+ x (?:i32|float)> ({_NAME}), <\d+ x \w+> [^,]+, <2 x i32>"
+    rf"|= shufflevector <\d+ x (?:i16|half)> ({_NAME}), <\d+ x \w+> [^,]+, <4 x i32>"
 )
-_LOADED = re.compile(r"^  (%[\w.]+) = load (?=<\d+ x (?:i32|float|i16|half)>)", re.MULTILINE)
+_LOADED = re.compile(rf"^  ({_NAME}) = load (?=<\d+ x (?:i32|float|i16|half)>)", re.MULTILINE)
 _DEEPEST = 6
 """How many operations on bits become one instruction, and some more, as a few of them may be nothing in the end."""
 

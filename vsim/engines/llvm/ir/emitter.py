@@ -30,8 +30,8 @@ _PURE_CALL = re.compile(
     rf"call [^@]*@({CALLED}|llvm\.(usub\.sat\.i64|fma\.|sqrt\.|fabs\.|floor\.|ceil\.|trunc\.|roundeven\."
     r"|x86\.[\w.]*cvtt|x86\.avx512\.(add|mul|div|sqrt|vfmadd|mask\.cvtpd2)))"
 )
-NAME = re.compile(r"%[\w.]+")
-"""The name of a value or a label in IR."""
+NAME = re.compile(r"%[-\w.$]+")
+"""The name of a value or a label in IR, also of one that LLVM made."""
 INVARIANT_LOAD = "!invariant.load !0"
 DEEPEST_SUM = 3
 """Depth up to which :meth:`Emitter.less` looks for an invariant in sums."""

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MAXIMUM_DEPTH = 40
 """How many operations deep a value may wait to be emitted."""
+MOST_IMPLIED = 500
+"""Masks that one may imply; a text of thousands of branches would list all of them for each one."""
 LARGEST_SHIFT = 16
 """Counts of shifts up to which affine lanes stay affine."""
 _FOLDS: dict[str, Callable[[int, int], int]] = {
@@ -112,6 +114,13 @@ class Value:
         """The same with other facts: fields of :class:`Facts`."""
         facts = self.facts._replace(**changes)  # type: ignore[arg-type] # The types are those of the fields.
         return Value(self.builder, self.type, self.lanes, self.text, self.constant, facts)
+
+    def within(self, *others: Value) -> Value:
+        """The same mask, which holds only where these others do."""
+        implied = self.facts.implies.union(*({other.text, *other.facts.implies} for other in others))
+        if len(implied) > MOST_IMPLIED:
+            implied = frozenset(other.text for other in others)
+        return self.with_facts(implies=implied)
 
     def emitted(self) -> Value:
         """The same, emitted here."""
@@ -221,8 +230,7 @@ class Value:
             all_true = splat("i1 true", max(self.lanes, other.lanes))
             if all_true in (self.text, other.text):
                 return other if self.text == all_true else self
-            both = self.binary(other, "and", "and")
-            return both.with_facts(implies=self.facts.implies | other.facts.implies | {self.text, other.text})
+            return self.binary(other, "and", "and").within(self, other)
         known = affine_masked(self, other) or affine_masked(other, self)
         both = self._bits(other, "and")
         both = both.with_facts(affine=known) if known else both

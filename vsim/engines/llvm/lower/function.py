@@ -284,8 +284,7 @@ class FunctionLowering:
             at.around = around[-1]
             outer = at.around.running
             assert outer is not True
-            implied = at.running.facts.implies | outer.facts.implies | {outer.text}
-            at.running = at.running.with_facts(implies=implied)
+            at.running = at.running.within(outer)
         around.append(at)
 
     def _instruction(self, pc: int, keep: bool) -> None:

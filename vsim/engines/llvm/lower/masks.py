@@ -99,8 +99,7 @@ class Masks:
             outer = at.around
             while outer is not None:
                 if (part := outer.running_parts.get((offset, size))) is not None:
-                    implied = found.facts.implies | part.facts.implies | {part.text}
-                    found = at.running_parts[offset, size] = found.with_facts(implies=implied)
+                    found = at.running_parts[offset, size] = found.within(part)
                     break
                 outer = outer.around
         return found

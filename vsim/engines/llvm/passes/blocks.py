@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from vsim.analysis.dominators import Graph, immediate_dominators
-from vsim.engines.llvm.passes.lines import ARM, TYPE, End, Line, read_end
+from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET, TYPE, End, Line, read_end
 
 FUNCTION = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
-_LABEL = re.compile(r"([\w.]+):")
-_TARGET = re.compile(r"label %([\w.]+)")
 _PHI = re.compile(rf"phi {TYPE} (.*)")
 _NO_END = End("")
 
@@ -43,14 +41,14 @@ def blocks_of(lines: Iterable[str], switches: bool = False) -> dict[str, Block] 
     blocks: dict[str, Block] = {}
     here: Block | None = None
     for text in lines:
-        if label := text.endswith(":") and _LABEL.fullmatch(text):
+        if label := text.endswith(":") and LABEL.fullmatch(text):
             here = blocks[label[1]] = Block(label[1])
         elif here is None or here.end.text or text.startswith(("  unreachable", "  indirectbr ")):
             return None
         elif text.startswith("  switch "):
             if not switches:
                 return None
-            here.end = End(text, targets=tuple(dict.fromkeys(_TARGET.findall(text))))
+            here.end = End(text, targets=tuple(dict.fromkeys(TARGET.findall(text))))
         elif text.startswith(("  br ", "  ret ")):
             here.end = read_end(text)
         elif (line := Line(text)).operation.startswith("phi ") and (phi := _PHI.fullmatch(line.operation)):

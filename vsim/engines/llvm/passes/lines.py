@@ -1,6 +1,6 @@
 """The one reader of IR: what passes need to know of a line, as a record.
 
-The emitter writes text, and so do templates and passes; a pass reads each line once ([page
+The emitter writes text, and so do templates, passes and LLVM; a pass reads each line once ([page
 14](../../../../docs/decisions/0014-ir-as-text.md) has the numbers).
 """
 
@@ -21,8 +21,11 @@ DEFINED_OPERATIONS = {
 }
 """What may be computed elsewhere: it has no effect, and is defined for all operands."""
 VECTOR = re.compile(r"<(\d+) x (\w+)>")
-ARM = re.compile(r"\[ (.*?), %([\w.]+) \]")
+_WORD = NAME.pattern[1:]
+ARM = re.compile(rf"\[ (.*?), %({_WORD}) \]")
 """A value of a phi, and the block that it comes from."""
+LABEL, TARGET = re.compile(f"({_WORD}):"), re.compile(f"label %({_WORD})")
+"""The first line of a block, and where it is named."""
 _ELEMENTS = re.compile(r"[<\[](\d+) x (\w+)[>\]]")
 _ACCESSES = ("alloca ", "load ", "store ")
 _ACCESS = re.compile(

@@ -295,7 +295,7 @@ def elements_function(function: LaneFunction, count: int, stride: int) -> str:
     sizes = _vector(index, [size] * lanes)
     at_once = lanes > 1 and not rare
     pairs, called = "", [function]
-    if at_once and has_pairs(function, count):
+    if has_pairs(function, count):
         called.append(function.pair)
         pairs = _pairs(function, count, stride, region)
     text = fill(
