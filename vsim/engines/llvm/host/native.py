@@ -177,6 +177,7 @@ def compile_object(text: str, quick: bool = False) -> bytes:
         InvalidCode: the module is invalid.
     """
     from vsim.analysis.control_flow import MANY_BARRIERS
+    from vsim.engines.llvm.host.kept_values import with_kept_values
 
     quick = quick or _is_quick_only(text)
     machine = target_machine(0 if quick else 1)
@@ -189,6 +190,8 @@ def compile_object(text: str, quick: bool = False) -> bytes:
     if not late:
         _run_passes(module, machine, before)
     if _is_valid(module):
+        if "@llvm.coro.suspend(" in text:
+            module = _with(module, machine, with_kept_values)
         _run_pipeline(module, machine)
         _run_passes(module, machine, (*(before if late else ()), *_AFTER_SPLIT))
     if not _is_valid(module):
@@ -230,12 +233,15 @@ def _worked_around(text: str, module: llvm.ModuleRef, machine: llvm.TargetMachin
         )
         if is_needed
     ]
-    if needed:
-        passed = kept = str(module)
-        for work_around in needed:
-            kept = work_around(kept)
-        return module if kept == passed else _verified(kept, machine)
-    return module
+    return _with(module, machine, *needed) if needed else module
+
+
+def _with(module: llvm.ModuleRef, machine: llvm.TargetMachine, *changes: Callable[[str], str]) -> llvm.ModuleRef:
+    """A module whose text is changed."""
+    passed = changed = str(module)
+    for change in changes:
+        changed = change(changed)
+    return module if changed == passed else _verified(changed, machine)
 
 
 def _verified(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
