@@ -45,7 +45,7 @@ class Kernel:
         self.element, self.shift = r.choice(list(TYPES)), r.choice((0, 0, 0, 3, 40))
         self.loops = 0
         forms: list[Callable[[], list[str]]] = [
-            *[self.row] * 2, self.chain, self.walk, self.columns, *[self.table] * 2, *[self.wide] * 2, self.copy,
+            *[self.row] * 2, self.chain, self.walk, self.columns, *[self.table] * 2, *[self.wide] * 2, self.copy, self.stack,
         ]  # fmt: skip
         main, count = r.choice(forms), r.choice((1, 1, 1, 1, 1, 2, 4))
         self.lines = [line for _ in range(count) for line in r.choice((main, main, r.choice(forms)))()]
@@ -124,6 +124,24 @@ class Kernel:
         far, more = r.choice(("1 + (in[k] & 3)", "1", "4", "1 + (v & 7)")), r.choice(("1", "k", "in[idx[k]]"))
         head = "for (uint k = 8, e = 8 + (idx[g & 255] & 31); k < e; k++)"
         return [f"{head} o[own + k] = o[own + k - ({far})] + {more};", *r.choice(([], ["w += o[own + 9];"]))]
+
+    def stack(self) -> list[str]:
+        """A search with a stack in a private array, which each work-item goes through by itself."""
+        r = self.random
+        self.loops += 1
+        d, left, s, depth = f"d{self.loops}", f"left{self.loops}", f"s{self.loops}", r.choice((4, 8, 16))
+        kind = r.choice(("uint", "uint", "uint", "int", "float", "ushort", "uchar", "ulong"))
+        pop = r.choice((f"({self.sum()} >> {r.randrange(4)}) & 1", f"({s}_top & 3) == 0", self.condition()))
+        push = r.choice((f"{s}_top >> 1", f"{s}_top * 3 + v", f"in[{s}_top & 511]", self.sum()))
+        more = r.choice(
+            ("", "", self.change(), f"{s}[{r.randrange(depth)}] = {d};", f"v += {s}[{self.sum()} & {depth - 1}];")
+        )
+        return [
+            f"{kind} {s}[{depth}]; for (int k = 0; k < {depth}; k++) {s}[k] = k; {s}[0] = v; int {d} = 0;",
+            f"for (uint {left} = idx[g & 255] & 63; {d} >= 0 && {left}; {left}--) {{",
+            f"uint {s}_top = {s}[{d}]; if ({pop}) {{ {d}--; w += {s}_top; continue; }} {s}[{d}] = {s}_top >> 1; {more}",
+            f"if ({d} < {depth - 1}) {s}[++{d}] = {push}; else w ^= {s}_top; }}",
+        ]
 
     # -- straight lines ----------------------------------------------------------------------------------------------
 

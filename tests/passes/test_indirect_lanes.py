@@ -8,8 +8,8 @@ from support.programs import build_text
 from support.strategies import ENGINES
 
 import visakit
+from vsim.analysis.arrays.lane_writes import lane_writes
 from vsim.analysis.control_flow import control_flow
-from vsim.engines.llvm.lower.lane_writes import lane_writes
 from vsim.engines.llvm.target import VARIABLE as CPU
 from vsim.program import Program
 from vsim.semantics.registers import layout_of

@@ -160,3 +160,10 @@ def test_faults_of_few_lanes(wrong):
             program.launch("bfs", 16, 16, [starts, edges, frontier, cost, np.int32(16), np.int32(7)], engine=engine)
         found.append((re.search(r"lane \d+, work-item .*", str(error.value))[0], cost.tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("device", ["bmg", "tgllp"])
+def test_threads_of_one_lane_run_one_after_the_other(device):
+    """Their loops end at different times, so that two in flight would part soon."""
+    program, work = of_suite("spmv", device)
+    assert "parting." not in translated(bound(program, work)).text

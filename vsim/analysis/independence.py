@@ -16,22 +16,37 @@ neighbours, and so does a sum over ``V2(0,0)<8;8,1>`` and ``V2(0,8)<8;8,1>``.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 from visakit.isa.enums import LSC_ORDERS, LSC_SFIDS
 from visakit.isa.record import Access, Flow, Payload, Rule
 from visakit.language import types
-from visakit.language.operands import SURFACE, General, Immediate, Predicate, Raw, State, VectorOperand, region_elements
+from visakit.language.operands import (
+    SCALAR,
+    SURFACE,
+    Address,
+    General,
+    Immediate,
+    Indirect,
+    Predicate,
+    Raw,
+    State,
+    VectorOperand,
+    region_elements,
+)
 from visakit.language.program import FIRST_VARIABLE, SCRATCH, SLM, Function, Instruction
 from visakit.rules.message_sizes import DATA, element_size, message_sizes
+from vsim.analysis.arrays.lane_writes import LaneWrites
+from vsim.analysis.arrays.private_arrays import Dependent, PrivateArrays
 from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.uniformity import is_lanewise, takes_one_way, uniform_predicates
 from vsim.launch.threads import GROUP_ID, R0
 from vsim.semantics.core import BY_LANE
+from vsim.semantics.operands import indirect_elements
 from vsim.semantics.products import halves, is_wide_product
-from vsim.semantics.registers import CR0, NULL, layout_of
+from vsim.semantics.registers import CR0, NULL, layout_of, takes_address
 
 EVERY = -1
 """The owner of bytes that are equal for all lanes."""
@@ -55,10 +70,6 @@ class _Touch(NamedTuple):
     writes: bool
 
 
-class _Dependent(Exception):
-    """It may make a difference which lanes run which work-items."""
-
-
 def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: int) -> bool:
     """Whether the work-items of a group may be given to its lanes in any order.
 
@@ -68,7 +79,7 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
     """
     try:
         _Proof(kernel, grf_size, simd).run(ids, row)
-    except _Dependent:
+    except Dependent:
         return False
     return True
 
@@ -117,7 +128,7 @@ def _surfaces(kernel: Function) -> dict[int, int]:
 
 
 class _Proof:
-    """The proof for one kernel; raises :class:`_Dependent` where it fails."""
+    """The proof for one kernel; raises :class:`Dependent` where it fails."""
 
     def __init__(self, kernel: Function, grf_size: int, simd: int) -> None:
         self.kernel, self.grf_size, self.simd = kernel, grf_size, simd
@@ -129,15 +140,14 @@ class _Proof:
     def run(self, ids: range, row: int) -> None:
         """Prove it."""
         kernel = self.kernel
-        if self.layout.file_offsets or self.layout.has_indirect:
-            raise _Dependent
         flow = control_flow(kernel)
         if len(kernel.instructions) > MOST_INSTRUCTIONS:
-            raise _Dependent
+            raise Dependent
         if flow.subroutines or any(i.desc.flow not in _FLOWS for i in kernel.instructions):
-            raise _Dependent
+            raise Dependent
+        self.arrays = PrivateArrays(kernel, self.layout, flow, self.simd)
         self._inputs(ids, row)
-        touches = [list(self._touches(i)) for i in kernel.instructions]
+        touches = [list(self._touches(pc)) for pc in range(len(kernel.instructions))]
         for touch in (t for found in touches for t in found if t.writes):
             self._own(touch)
         for touch in (t for found in touches for t in found if not t.writes):
@@ -154,26 +164,32 @@ class _Proof:
             for byte in range(i.size):
                 lane = (i.offset + byte - ids.start) % row // 2 if i.offset + byte in ids else EVERY
                 self._own(_Touch(("V", root), start + byte, 1, lane, True))
+        for root in self.layout.file_offsets if self.arrays.row else ():
+            for byte in range(self.layout.room(root)):
+                self._own(_Touch(("V", root), byte, 1, self.arrays.owner(byte), True))
 
     def _own(self, touch: _Touch) -> None:
         """The bytes that are written belong to the lane that writes them."""
         owners = self.owners.setdefault(touch.place, {})
         for byte in range(touch.low, touch.low + touch.size):
             if owners.setdefault(byte, touch.lane) != touch.lane:
-                raise _Dependent
+                raise Dependent
 
     def _see(self, touch: _Touch) -> None:
         """Check that bytes belong to the lane that reads them, or to all; bytes without an owner are zero."""
         owners = self.owners.get(touch.place, {})
         for byte in range(touch.low, touch.low + touch.size):
             if owners.get(byte, EVERY) not in (EVERY, touch.lane):
-                raise _Dependent
+                raise Dependent
 
     # -- what instructions touch ---------------------------------------------------------------------------
 
-    def _touches(self, i: Instruction) -> Iterator[_Touch]:
+    def _touches(self, pc: int) -> Iterator[_Touch]:
+        i = self.kernel.instructions[pc]
         desc, args = i.desc, i.args
-        if desc.is_directive:
+        if pc in self.arrays.writes:
+            yield from self._lane_writes(self.arrays.writes[pc])
+        if desc.is_directive or pc in self.arrays.left_out:
             return
         execution, predicate = args.get("exec"), args.get("pred")
         count = execution.size if execution is not None else 1
@@ -185,18 +201,22 @@ class _Proof:
         if desc.access is not Access.NONE:
             yield from self._message(i, first, count)
             return
-        moves_state = desc.moves_states and count == 1
-        if not (moves_state or is_lanewise(i) or is_wide_product(i)) or any(f.kind in "rw" for f in desc.fields):
-            raise _Dependent
-        for op, writes in _vectors(i, self.grf_size):
+        if not _is_by_lane(i, count):
+            raise Dependent
+        for op, writes in _vectors(i, self.grf_size, takes_address(self.kernel, i)):
             yield from self._vector(op, first, count, writes)
+
+    def _lane_writes(self, writes: LaneWrites) -> Iterator[_Touch]:
+        """The source of writes of one lane each, and the addresses."""
+        yield from self._vector(writes.source, writes.execution.offset, writes.execution.size, False)
+        yield from self._addresses(writes.target.var, writes.execution.offset, writes.elements, writes=False)
 
     def _control(self, i: Instruction, first: int, count: int) -> Iterator[_Touch]:
         """The predicate of an instruction."""
         predicate = i.args["pred"]
         whole = predicate.var in self.uniform
         if i.desc.writes_predicate or (not whole and (predicate.mode or count == 1)):
-            raise _Dependent
+            raise Dependent
         yield from self._vector(Predicate(predicate.var), first, count, False)
 
     def _vector(self, op: VectorOperand, first: int, count: int, writes: bool) -> Iterator[_Touch]:
@@ -204,7 +224,7 @@ class _Proof:
         lanes = [EVERY] * count if first == EVERY else range(first, first + count)
         if isinstance(op, Immediate):
             if op.type.kind == types.VECTOR and count > 1:
-                raise _Dependent
+                raise Dependent
         elif isinstance(op, General):
             root, begin, size = self.layout.place(op)
             for lane, element in zip(lanes, region_elements(op.region, count), strict=True):
@@ -212,13 +232,23 @@ class _Proof:
         elif isinstance(op, Predicate):
             same = op.var in self.uniform
             if first == EVERY and not writes and not same:
-                raise _Dependent  # the bits of all lanes
+                raise Dependent  # the bits of all lanes
             for n, lane in enumerate(lanes):
                 yield _Touch(("P", op.var), max(first, 0) + n, 1, EVERY if same else lane, writes)
+        elif isinstance(op, Address) and writes:
+            yield from self._addresses(op.var, first, range(op.offset, op.offset + count), writes=True)
+        elif isinstance(op, Indirect):
+            yield from self._addresses(op.var, first, indirect_elements(op, count)[0], writes=False)
         elif isinstance(op, State):
             yield _Touch(("S", op.kind << 16 | op.var), op.offset, 1, EVERY, writes)
         else:
-            raise _Dependent
+            raise Dependent
+
+    @staticmethod
+    def _addresses(var: int, first: int, elements: Iterable[int], writes: bool) -> Iterator[_Touch]:
+        """The elements of an address variable for lanes; each leads to the lane's own elements of an array."""
+        for lane, element in enumerate(elements, first):
+            yield _Touch(("A", var), element, 1, lane, writes)
 
     def _variable(self, root: int, low: int, size: int, lane: int, writes: bool) -> Iterator[_Touch]:
         """Bytes of a general variable; of a predefined one only bytes that are equal in all threads of a group."""
@@ -227,7 +257,7 @@ class _Proof:
         known = root >= FIRST_VARIABLE or root == CR0
         group = root in range(GROUP_ID, GROUP_ID + 3) or (root == R0 and _GROUPS.issuperset(range(low, low + size)))
         if not known and (writes or not group):
-            raise _Dependent
+            raise Dependent
         yield _Touch(("V", root), low, size, lane, writes)
 
     def _message(self, i: Instruction, first: int, count: int) -> Iterator[_Touch]:
@@ -242,7 +272,7 @@ class _Proof:
                 yield from self._vector(value, EVERY, 1, False)
             elif f.kind in "rw" and isinstance(value, Raw) and value.var != NULL:
                 if f.name not in sizes:
-                    raise _Dependent
+                    raise Dependent
                 total, writes = sizes[f.name], f.kind == "w"
                 if first == EVERY:
                     root, start = self.layout.root(value.var)
@@ -257,11 +287,11 @@ class _Proof:
         desc, args = i.desc, i.args
         block = desc.payload is Payload.OWORDS or args.get("order") == LSC_ORDERS["t"]
         if desc.access is Access.ATOMIC or (block and desc.access is Access.STORE):
-            raise _Dependent
+            raise Dependent
         if not (block or desc.semantics in BY_LANE) or (block and count > 1):
-            raise _Dependent
+            raise Dependent
         if args.get("surface") in (SLM, SCRATCH) or args.get("sfid") == LSC_SFIDS["slm"]:
-            raise _Dependent
+            raise Dependent
 
     def _payload(self, raw: Raw, total: int, size: int, first: int, count: int, writes: bool) -> Iterator[_Touch]:
         """A message operand: parts of an element for each lane, on register boundaries."""
@@ -279,16 +309,32 @@ class _Proof:
         divergence = _Divergence(flow, self.uniform, self.simd)
         found = _Blocks({}, {}, {})
         for start, end in flow.blocks():
+            restored = ("V", CR0) if self._restores_control(range(start, end), touches) else None
             for pc in range(start, end):
-                instruction = self.kernel.instructions[pc]
-                if divergence.sides[start] and not self._may_diverge(instruction, touches[pc]):
-                    raise _Dependent
-                found.note(start, instruction, touches[pc])
+                instruction, own = self.kernel.instructions[pc], [t for t in touches[pc] if t.place != restored]
+                if divergence.sides[start] and not self._may_diverge(instruction, own):
+                    raise Dependent
+                found.note(start, instruction, own)
         for place, blocks in found.unmasked.items():
             for read, its_bytes in found.reads.get(place, {}).items():
                 renewed = {n for n, written in found.whole.get(place, {}).items() if n != read and its_bytes <= written}
                 if not all(divergence.leads_on(written, read, renewed) for written in blocks):
-                    raise _Dependent
+                    raise Dependent
+
+    def _restores_control(self, block: range, touches: list[list[_Touch]]) -> bool:
+        """Whether a block leaves %cr0 as it was: it flips the same bits an even number of times."""
+        changes = [pc for pc in block if any(t.writes and t.place == ("V", CR0) for t in touches[pc])]
+        flips = [self.kernel.instructions[pc] for pc in changes]
+        whole = General(CR0, 0, 0, SCALAR)
+        return len(flips) % 2 == 0 and all(
+            i.desc.semantics == "xor"
+            and i.args == flips[0].args
+            and _is_unmasked(i)
+            and i.args.get("pred") is None
+            and i.args["src0"] == whole
+            and isinstance(i.args["src1"], Immediate)
+            for i in flips
+        )
 
     @staticmethod
     def _may_diverge(i: Instruction, touches: list[_Touch]) -> bool:
@@ -325,10 +371,20 @@ class _Blocks(NamedTuple):
                 self.whole.setdefault(t.place, {}).setdefault(block, set()).update(range(t.low, t.low + t.size))
 
 
-def _vectors(i: Instruction, grf_size: int) -> Iterator[tuple[VectorOperand, bool]]:
-    """The vector operands of an instruction, and whether it writes them."""
+def _is_by_lane(i: Instruction, count: int) -> bool:
+    """Whether lanes of an instruction compute what their own operands say; ``count``: how many there are."""
+    moves = (i.desc.moves_states and count == 1) or i.desc.semantics == "addr_add"
+    return (moves or is_lanewise(i) or is_wide_product(i)) and not any(f.kind in "rw" for f in i.desc.fields)
+
+
+def _vectors(i: Instruction, grf_size: int, register: General | None) -> Iterator[tuple[VectorOperand, bool]]:
+    """The vector operands of an instruction, and whether it writes them.
+
+    Args:
+        register: the one whose address the instruction takes; it is not read.
+    """
     for f in i.desc.fields:
-        if f.kind in "ds" and f.name:
+        if f.kind in "ds" and f.name and i.args[f.name] is not register:
             yield i.args[f.name], f.kind == "d"
     if is_wide_product(i):
         yield halves(i, grf_size)[1], True
@@ -358,7 +414,7 @@ class _Divergence:
         for start, last in ends.items():
             branch = flow.function.instructions[last]
             if start not in postdominators.first:
-                raise _Dependent  # a loop without an end
+                raise Dependent  # a loop without an end
             if not branch.desc.flow.is_terminator or takes_one_way(branch, uniform, simd):
                 continue
             for side, edge in enumerate(sorted(graph[start])):

@@ -15,6 +15,7 @@ from visakit.isa import instruction_set
 from visakit.isa.record import Access, Flow, Payload
 from visakit.language.operands import Execution
 from visakit.language.program import Function, Instruction
+from vsim.analysis.arrays.lane_writes import LaneWrites, lane_writes
 from vsim.analysis.register_accesses import Accesses
 from vsim.analysis.uniformity import is_lanewise
 from vsim.semantics.products import is_wide_product
@@ -34,16 +35,30 @@ def narrowed(kernel: Function, lanes: int, independent: bool, grf_size: int) -> 
             that ignore the mask need not execute for the other lanes, either.
         grf_size: bytes of a register.
     """
-    accesses = Accesses(kernel, layout_of(kernel, grf_size))
+    layout = layout_of(kernel, grf_size)
+    accesses = Accesses(kernel, layout)
     instructions = [
         i if other is not i and accesses.beyond(i) else other
         for i in kernel.instructions
         for other in (_narrowed(i, lanes, independent),)
     ]
+    if independent:
+        for writes in lane_writes(kernel, layout, [(0, len(instructions))]):
+            _keep_writes(instructions, writes, lanes)
     if not independent:
         return replace(kernel, instructions=instructions)
     predicates = [replace(p, elements=min(p.elements, lanes)) for p in kernel.predicates]
     return replace(kernel, instructions=instructions, predicates=predicates)
+
+
+def _keep_writes(instructions: list[Instruction], writes: LaneWrites, lanes: int) -> None:
+    """Keep writes of the first lanes alone, of which a single one needs no predicate."""
+    for lane, n in enumerate(writes.instructions, writes.execution.offset):
+        if lane >= lanes:
+            instructions[n - 1], instructions[n] = _mark(instructions[n - 1]), _mark(instructions[n])
+        elif lanes == 1:
+            instructions[n - 1] = _mark(instructions[n - 1])
+            instructions[n] = replace(instructions[n], args={**instructions[n].args, "pred": None})
 
 
 def may_split(kernel: Function) -> bool:
@@ -71,11 +86,20 @@ def _narrowed(i: Instruction, lanes: int, independent: bool) -> Instruction:
     if desc.flow is Flow.GOTO and not execution.offset:
         return _for_lanes(i, Execution(lanes, execution.mask))
     is_simple = desc.access is Access.NONE or desc.payload in _LAID_OUT
-    if desc.flow is not Flow.NEXT or not (is_lanewise(i) or is_wide_product(i)) or not is_simple:
+    if (
+        desc.flow is not Flow.NEXT
+        or not (is_lanewise(i) or is_wide_product(i) or desc.semantics == "addr_add")
+        or not is_simple
+    ):
         return i
     if execution.offset >= lanes:
-        return Instruction(instruction_set().by_mnemonic[".loc"][0], {"line": i.line}, i.line)
+        return _mark(i)
     return _for_lanes(i, Execution(lanes - execution.offset, execution.mask, execution.size))
+
+
+def _mark(i: Instruction) -> Instruction:
+    """An instruction without effect in place of one."""
+    return Instruction(instruction_set().by_mnemonic[".loc"][0], {"line": i.line}, i.line)
 
 
 def _for_lanes(i: Instruction, execution: Execution) -> Instruction:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from visakit.isa.record import Access, Pipe
-from visakit.language.operands import Immediate
+from visakit.language.operands import Immediate, Indirect
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
 from vsim.analysis.named_registers import variables
@@ -28,7 +28,7 @@ from vsim.semantics.registers import Layout
 
 MOST_WORK = 8
 """Instructions for each access of all lanes, up to which a loop does little else."""
-MOST_AROUND = 64
+MOST_AROUND = 128
 """Instructions of all lanes for each innermost loop that are outside of these, up to which the loops decide."""
 LEAST_CHOICES, MOST_OF_A_CHOICE = 8, 16
 """Branches of a loop at which lanes part, from which on they choose; and instructions for each of these at most."""
@@ -66,7 +66,12 @@ def lanes_that_walk(flow: ControlFlow, layout: Layout, scattered: Mapping[int, i
 
 
 def strays(
-    flow: ControlFlow, layout: Layout, parting: AbstractSet[int], scattered: AbstractSet[int], ids: AbstractSet[int]
+    flow: ControlFlow,
+    layout: Layout,
+    parting: AbstractSet[int],
+    scattered: AbstractSet[int],
+    ids: AbstractSet[int],
+    left_out: AbstractSet[int],
 ) -> bool:
     """Whether the lanes of a kernel stray in its loops, and do little else.
 
@@ -74,23 +79,41 @@ def strays(
         parting: the branches at which lanes part.
         scattered: instructions that access a place for each lane, as far as is known.
         ids: the variables with local ids. Places at the distances of lanes are next to each other after all.
+        left_out: instructions that are part of others.
     """
     instructions = flow.function.instructions
     choosing = _choosing(flow, parting)
     loops = choosing or dict(_innermost(flow))
     inside = {n for places in loops.values() for n in places}
-    around = _work([i for n, i in enumerate(instructions) if n not in inside]).instructions
-    if parting.isdisjoint(loops) or around > (len(inside) if choosing else MOST_AROUND * len(loops)):
+    others = inside | left_out
+    around = _work([i for n, i in enumerate(instructions) if n not in others]).instructions
+    limit = len(inside) if choosing else MOST_AROUND * len(loops)
+    if around > limit or not any(_is_left(flow, places, parting) for places in loops.values()):
         return False
     whole = _Definitions(instructions, layout)
     for places in loops.values():
-        work = _work(instructions[places.start : places.stop])
-        apart = [n for n in scattered if n in places]
-        if not (choosing or work.is_little) or 4 * len(apart) < 3 * work.accesses:
-            return False
-        if any(whole.follows(instructions[n], ids) for n in apart):
+        body = [instructions[n] for n in places if n not in left_out]
+        apart = [instructions[n] for n in scattered if n in places]
+        if not _do_little(body, len(apart), bool(choosing)) or any(whole.follows(i, ids) for i in apart):
             return False
     return True
+
+
+def _do_little(body: Sequence[Instruction], apart: int, chooses: bool) -> bool:
+    """Whether a loop has few instructions for each access, and most accesses go to separate places.
+
+    Args:
+        apart: accesses to memory that do.
+        chooses: whether lanes choose in the loop, so that its instructions do not count.
+    """
+    work, arrays = _work(body), sum(map(_is_in_registers, body))
+    return (chooses or work.is_little) and 4 * (apart + arrays) >= 3 * work.accesses
+
+
+def _is_left(flow: ControlFlow, places: range, parting: AbstractSet[int]) -> bool:
+    """Whether a branch at which lanes part leads out of a loop."""
+    branches = (pc for pc in parting if pc in places)
+    return any(target not in places for pc in branches for target in flow.successors(pc, flow.function.lanes))
 
 
 def _choosing(flow: ControlFlow, parting: AbstractSet[int]) -> dict[int, range]:
@@ -131,13 +154,18 @@ def _work(body: Sequence[Instruction]) -> _Work:
     found = _Work()
     for i in body:
         lanes = i.args["exec"].size if "exec" in i.args else 1
-        if lanes > 1 and i.desc.access is not Access.NONE:
+        if lanes > 1 and (i.desc.access is not Access.NONE or _is_in_registers(i)):
             found.accesses += 1
             found.accessing_lanes += lanes
-        elif lanes > 1:
+        elif lanes > 1 and i.desc.semantics != "setp":
             found.instructions += 1
             found.lanes += lanes * (_HEAVY if i.desc.pipe is Pipe.EM else 1)
     return found
+
+
+def _is_in_registers(i: Instruction) -> bool:
+    """Whether an instruction reaches elements of a private array in registers."""
+    return any(isinstance(op, Indirect) for op in i.args.values()) and i.args["exec"].size > 1
 
 
 @dataclass

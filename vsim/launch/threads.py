@@ -152,6 +152,13 @@ def input_places(launch: BoundLaunch) -> list[tuple[int, int, int]]:
     ]
 
 
+def private_variables(launch: BoundLaunch) -> list[int]:
+    """The variables with parts of the address of private memory."""
+    places = launch.signature.layout.private_at
+    inputs = input_places(launch) if places else []
+    return [variable for variable, first, size in inputs if any(first <= at < first + size for at in places)]
+
+
 def state_defaults(launch: BoundLaunch, function: Function) -> list[tuple[int, int, int]]:
     """Kind (``SURFACE`` or ``SAMPLER``), index and number of surfaces and samplers of a function for kernels without
     ze_info: T6 is surface 0, S0 sampler 0.

@@ -39,10 +39,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from visakit.collector import paused_collection
+from visakit.language.operands import SCALAR, General
 from visakit.language.platforms import PLATFORMS, find
 from visakit.language.program import LEAST_LANES, Function
 from vsim.analysis.independence import is_independent, may_read_back
 from vsim.analysis.loaded_values import memory_decides_lanes
+from vsim.analysis.named_registers import variables
 from vsim.analysis.narrowing import may_split
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
@@ -69,7 +71,8 @@ from vsim.engines.llvm.passes.unroll_and_jam import unroll_and_jam
 from vsim.engines.llvm.support import clocks, cooperative, driver, findings, messages, race, values, within_arguments
 from vsim.engines.llvm.target import is_sanitized, vector_bits
 from vsim.launch.dispatch import Dispatch
-from vsim.launch.threads import id_row_bytes, threads_in_flight, threads_together
+from vsim.launch.threads import id_row_bytes, private_variables, threads_in_flight, threads_together
+from vsim.semantics.registers import layout_of
 
 LEAST_SCATTERED = 2
 """Accesses with scattered lanes from which on lanes along y are tried."""
@@ -184,13 +187,22 @@ def _may_transpose(dispatch: Dispatch) -> bool:
 
 def _are_independent(dispatch: Dispatch) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
-    if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
+    if dispatch.slm_size or _names_private_memory(dispatch) or dispatch.scratch_size or dispatch.takes_turns:
         return False
     if not _has_fences(dispatch) and may_read_back(dispatch.kernel, apart=apart(dispatch)):
         return False
     row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)
     return is_independent(dispatch.kernel, dispatch.grf_size, dispatch.simd, ids, row)
+
+
+def _names_private_memory(dispatch: Dispatch) -> bool:
+    """Whether the kernel's text has the address of private memory: compilers ask for it in vain if they find registers
+    for all arrays.
+    """
+    layout = layout_of(dispatch.kernel, dispatch.grf_size)
+    own = variables(layout, *(General(variable, 0, 0, SCALAR) for variable in private_variables(dispatch)))
+    return any(not own.isdisjoint(variables(layout, *i.args.values())) for i in dispatch.kernel.instructions if own)
 
 
 def _has_fences(dispatch: Dispatch) -> bool:
@@ -250,14 +262,15 @@ def _with_concurrent_threads(text: str, dispatch: Dispatch, parts: bool) -> tupl
     other; and how many do between barriers.
 
     Args:
-        parts: see :attr:`ModuleState.parts_threads`; such loops end with a branch alone, and soon part two threads.
+        parts: see :attr:`ModuleState.parts_threads`; such loops end with a branch alone, and soon part two threads. So
+            do those of threads of one lane.
     """
     if dispatch.has_fixed_order or dispatch.takes_turns or dispatch.has_private_memory or dispatch.scratch_size:
         return text, 1
     instructions = len(dispatch.kernel.instructions)
     if dispatch.has_barrier:
         return coarsen(text, threads_together(dispatch), 32 * dispatch.lanes // vector_bits(), instructions)
-    if dispatch.slm_size or parts:
+    if dispatch.slm_size or parts or dispatch.width == 1:
         return text, 1
     return unroll_and_jam(text, vector_bits(), threads_in_flight(dispatch), instructions), 1
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from visakit.diagnostics import Diagnostic, RegisterValue, SimulationError
 from visakit.language.calls import size_difference, uncallable
+from visakit.language.operands import Indirect
 from visakit.language.program import Function, Instruction
 from visakit.rules.message_sizes import length_difference, shape_difference
+from vsim.analysis.arrays.lane_writes import lane_writes
 from vsim.analysis.split_instructions import half_of_lane
 from vsim.analysis.waiting import group_barriers
 from vsim.checks.findings import Who
@@ -67,6 +69,9 @@ def fault(
     thread, lane = record.thread, record.lane + threads.first_lane(instruction)
     if transposed or width:
         thread, lane = threads.usual_place(dispatch, group, thread * (width or dispatch.simd) + lane, transposed)
+    if width and record.kind == cx.REGISTER:
+        number, record = _in_usual_lane(dispatch, function, number, record, lane)
+        instruction = function.instructions[number]
     from visakit.text.printer import FunctionPrinter
     from vsim.observe.elements import element_of
 
@@ -87,6 +92,26 @@ def fault(
     if record.kind not in cx.OF_ONE_LANE:
         return SimulationError(found)
     return RecordedFault(found, function, number, record.sources(), lane)
+
+
+def _in_usual_lane(
+    dispatch: Dispatch, function: Function, number: int, record: FaultRecord, lane: int
+) -> tuple[int, FaultRecord]:
+    """The instruction that reached an element of a private array for a lane, and the fault there, where a thread of
+    fewer lanes had the fault in another one.
+    """
+    layout, instruction = layout_of(function, dispatch.grf_size), function.instructions[number]
+    (size,) = {op.type.size for op in instruction.args.values() if isinstance(op, Indirect)}
+    behind = lane - record.lane - threads.first_lane(instruction)
+    writes = lane_writes(function, layout, [(0, len(function.instructions))])
+    here = [w for w in writes if number in w.instructions]
+    for w in writes if here else ():
+        mine = w.target.var == here[0].target.var and w.first >= here[0].first
+        if mine and 0 <= lane - w.execution.offset < w.execution.size:
+            number = w.instructions[lane - w.execution.offset]
+            break
+    first = threads.first_lane(function.instructions[number])
+    return number, record._replace(lane=lane - first, address=record.address + behind * size)
 
 
 def _report_ended(dispatch: Dispatch, function: Function, number: int, record: FaultRecord) -> None:

@@ -146,7 +146,8 @@ class FunctionLowering:
             if access.scattered and not module.parts_lanes:
                 module.walks = lanes_that_walk(state.flow, state.layout, access.scattered)
             ids = {state.layout.root(variable)[0] for variable in local_id_variables(state.dispatch)}
-            module.strays = strays(state.flow, state.layout, parting, access.scattered.keys(), ids)
+            scattered = access.scattered.keys()
+            module.strays = strays(state.flow, state.layout, parting, scattered, ids, state.left_out)
 
     def one_way(self) -> frozenset[int]:
         """The branches of which the last emission has seen that all running lanes take them, or none; nothing where

@@ -14,13 +14,13 @@ from functools import reduce
 from visakit.language import types
 from visakit.language.operands import Indirect
 from visakit.language.types import DataType
+from vsim.analysis.arrays.lane_writes import LaneWrites
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import only_lane
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.lane_writes import LaneWrites
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.access import MemoryAccess
@@ -61,10 +61,11 @@ class IndirectRegions:
         state.registers.flush(state.storage.in_file, forget=False)
         place = self._places(op, count)
         if state.dispatch.lenient_reads:
-            found = self._in_file(place, own, count)
+            found = self._in_file(self._held(place, own), own, count)
             return b.select(self._outside(place, own.size), b.const(0, own), found)
-        self._check(op, place, own.size, count, self._executing())
-        return self._in_file(place, own, count)
+        mask = self._executing()
+        self._check(op, place, own.size, count, mask)
+        return self._in_file(place if mask is True and self.checks else self._held(place, own), own, count)
 
     def write(self, op: Indirect, count: int, value: Value, mask: Mask) -> None:
         """Write lanes under a mask."""
@@ -186,11 +187,15 @@ class IndirectRegions:
 
     # -- the file ----------------------------------------------------------------------------------------------
 
-    def _in_file(self, place: Value, own: DataType, count: int) -> Value:
-        """The elements of lanes in the register file; lanes that are not in it get an arbitrary element."""
+    def _held(self, place: Value, own: DataType) -> Value:
+        """Places of elements in the register file, an arbitrary one for lanes that are not in it."""
         b = self.state.b
         limit = b.const(max(self.state.layout.file_size - own.size, 0), types.UD)
-        place = b.select(place < limit, place, limit)
+        return b.select(place < limit, place, limit)
+
+    def _in_file(self, place: Value, own: DataType, count: int) -> Value:
+        """The elements of lanes in the register file."""
+        b = self.state.b
         if place.lanes > 1 and gathers(own, place.lanes):
             return gathered(b, own, self.file, place)
         wide = b.cast(place, types.UQ)

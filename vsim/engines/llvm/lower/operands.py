@@ -19,6 +19,7 @@ from visakit.language.operands import (
     region_elements,
 )
 from visakit.language.types import DataType
+from vsim.analysis.arrays.lane_writes import LaneWrites
 from vsim.engines.llvm import CannotExecute
 from vsim.engines.llvm.ir.affine import AffineLanes
 from vsim.engines.llvm.ir.intrinsics import spreadable
@@ -26,7 +27,6 @@ from vsim.engines.llvm.ir.pairs import row_of
 from vsim.engines.llvm.ir.types import literal
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.indirect import IndirectRegions
-from vsim.engines.llvm.lower.lane_writes import LaneWrites
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, file_of, state_key

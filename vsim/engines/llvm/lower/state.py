@@ -11,6 +11,7 @@ from visakit.language import types
 from visakit.language.operands import Execution
 from visakit.language.program import Function, Instruction
 from visakit.language.types import DataType
+from vsim.analysis.arrays.lane_writes import LaneWrites, lane_writes
 from vsim.analysis.control_flow import ControlFlow, control_flow, has_many_barriers
 from vsim.analysis.if_conversion import masked_gotos, private_loads
 from vsim.analysis.induction import induction_variables
@@ -29,7 +30,6 @@ from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
-from vsim.engines.llvm.lower.lane_writes import LaneWrites, lane_writes
 from vsim.engines.llvm.lower.lockstep_registers import LockstepRegisters
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
@@ -38,7 +38,7 @@ from vsim.engines.llvm.memory.induction import InductionVariables
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.memory.traits import AccessTraits
 from vsim.engines.llvm.target import vector_bits
-from vsim.launch.threads import input_places
+from vsim.launch.threads import private_variables
 from vsim.observe.observer import Event
 from vsim.semantics.registers import layout_of
 
@@ -129,9 +129,7 @@ class FunctionState:
 
     def _private_loads(self) -> frozenset[int]:
         """The loads from private memory, of a kernel."""
-        places = self.dispatch.signature.layout.private_at if self.is_kernel else ()
-        inputs = input_places(self.dispatch) if places else ()
-        own = [variable for variable, first, size in inputs if any(first <= at < first + size for at in places)]
+        own = private_variables(self.dispatch) if self.is_kernel else []
         return private_loads(self.accesses, own) if own else frozenset()
 
     def _put_together(self, inductions: frozenset[int]) -> tuple[Sequence[Instruction], Set[int]]:

@@ -50,6 +50,11 @@ class LaneWrites:
         """The numbers of the writing instructions, by lane."""
         return range(self.first, self.first + _STEP * self.execution.size, _STEP)
 
+    @property
+    def elements(self) -> range:
+        """The elements of the address variable, by lane."""
+        return range(self.target.element, self.target.element + self.execution.size)
+
 
 def lane_writes(function: Function, layout: Layout, blocks: Iterable[tuple[int, int]]) -> list[LaneWrites]:
     """All such writes in blocks, from one instruction to before another."""
