@@ -40,7 +40,7 @@ ret (M1, 1)
 FUNCTION = """.global_function "{name}"
 {declarations}.kernel_attr Extern
 .kernel_attr ArgSize=0
-.kernel_attr RetValSize=0
+.kernel_attr RetValSize={results}
 {lines}
 fret (M1, {simd})
 """
@@ -79,7 +79,7 @@ PAIRS = {
 }  # fmt: skip
 
 
-def source(lines, simd, how, nested, size=4096):
+def source(lines, simd, how, nested, size=4096, results=0):
     declarations = DECLARATIONS.format(simd=simd).lstrip()
     call = CALLS.get(how, how).format(simd=simd)
     functions = (
@@ -89,7 +89,8 @@ def source(lines, simd, how, nested, size=4096):
     )
     text = KERNEL.format(declarations=declarations, call=call, size=size)
     return text + "".join(
-        FUNCTION.format(name=n, declarations=declarations, lines="\n".join(body), simd=simd) for n, body in functions
+        FUNCTION.format(name=n, declarations=declarations, lines="\n".join(body), simd=simd, results=results)
+        for n, body in functions
     )
 
 
@@ -133,7 +134,7 @@ CALL_AT = "ifcall (M1, {simd}) TARGET(0,0)<0;1,0> "
 FAULTS = {
     # fault: (the call and the callee; both mended; a word of the message)
     "bytes of arguments": ((ADDRESS + CALL_AT + "2 0", ""), (ADDRESS + CALL_AT + "0 0", ""), "ArgSize"),
-    "bytes of results": ((ADDRESS + CALL_AT + "0 1", ""), (ADDRESS + CALL_AT + "0 0", ""), "RetValSize"),
+    "bytes of results": ((ADDRESS + CALL_AT + "0 1", ""), (ADDRESS + CALL_AT + "0 2", ""), "RetValSize"),
     "no function": (("mov (M1_NM, 1) TARGET(0,0)<1> 0x77:ud\n" + CALL_AT + "0 0", ""), (ADDRESS + CALL_AT + "0 0", ""), "no function"),
     "depth": ((CALLS["by name"], DEEP.replace("{bytes}", "17600")), (CALLS["by name"], DEEP.replace("{bytes}", "14400")), "nested"),
 }  # fmt: skip
@@ -144,12 +145,16 @@ def test_calls_that_have_no_result_are_faults(name, simd):
     """They end the launch, with and without the check; their twins run without findings."""
     *pair, words = FAULTS[name]
     (call, body), (right, mended) = ([part.replace("{simd}", str(simd)) for part in parts] for parts in pair)
+    results = 2 * (name == "bytes of results")
+    defect, twin = (
+        source([lines], simd, how, False, results=results) for how, lines in ((call, body), (right, mended))
+    )
     for engine in ENGINES:
         for schedule in ("", "round-robin"):
             with pytest.raises(SimulationError, match=words) as fault:
-                findings(source([body], simd, call, False), simd, engine, schedule)
+                findings(defect, simd, engine, schedule)
             assert [d.code for d in fault.value.diagnostics] == ["S030"]
-            assert findings(source([mended], simd, right, False), simd, engine, schedule) == []
+            assert findings(twin, simd, engine, schedule) == []
 
 
 def stack_findings(lines, engine, nested=False, groups=3, simd=16, schedule=""):

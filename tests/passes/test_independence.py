@@ -57,7 +57,19 @@ add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> S(0,0)<0;1,0>
 cmp.lt (M1, 16) P1 A(0,0)<1;1,0> X(0,0)<1;1,0>
 (P1) goto (M1, 16) INNER"""
 
+HALVES = """mul (M1, 8) B(0,0)<1> X(0,0)<1;1,0> 0x4:ud
+mul (M3, 8) PAIR(0,0)<1> X(0,8)<1;1,0> 0x4:ud
+add (M1, 8) A(0,0)<1> B(0,0)<1;1,0> N(0,0)<0;1,0>
+add (M3, 8) A(0,8)<1> PAIR(0,0)<1;1,0> N(0,0)<0;1,0>"""
+OF_BLOCK = "lsc_load.ugm (M1_NM, 1) B:d32x8t flat[WHERE]:a64"
+SCALARS = """mov (M1_NM, 1) S(0,0)<1> 0x1:ud
+add (M1, 8) A(0,0)<1> X(0,0)<1;1,0> S(0,0)<0;1,0>
+mov (M1_NM, 1) S(0,0)<1> 0x1:ud
+add (M3, 8) A(0,8)<1> X(0,8)<1;1,0> S(0,0)<0;1,0>"""
+
 INDEPENDENT = {
+    "halves in other registers": HALVES,
+    "a constant for each half": SCALARS,
     "computing": "mul (M1, 16) A(0,0)<1> X(0,0)<1;1,0> N(0,0)<0;1,0>",
     "half of the lanes": "mov (M1, 8) A(0,0)<1> X(0,0)<1;1,0>\nmov (M3, 8) A(0,8)<1> X(0,8)<1;1,0>",
     "a guard": f"{GUARD}\n{STORE}",
@@ -83,6 +95,21 @@ INDEPENDENT = {
     "add (M1, 16) A(0,0)<1> PAIR(0,0)<1;1,0> PAIR(1,0)<1;1,0>",
 }
 DEPENDENT = {
+    "a constant of one half": HALVES.replace("X(0,8)<1;1,0> 0x4", "X(0,8)<1;1,0> 0x8"),
+    "an instruction of one half": HALVES.replace("add (M3", "mul (M3"),
+    "a type of one half": HALVES.replace("PAIR(0,0)<1;1,0> N", "A(0,8)<1;1,0> N"),
+    "a scalar of one half": HALVES.replace("PAIR(0,0)<1;1,0> N(0,0)", "PAIR(0,0)<1;1,0> S(0,0)"),
+    "a modifier of one half": HALVES.replace("PAIR(0,0)<1;1,0> N", "(-)PAIR(0,0)<1;1,0> N"),
+    "half of the lanes alone": "mov (M1, 8) A(0,0)<1> X(0,0)<1;1,0>",
+    "registers that change places": f"{HALVES}\nmov (M1, 8) A(0,0)<1> A(0,0)<1;1,0>\nmov (M3, 8) A(0,8)<1> PAIR(0,0)<1;1,0>",
+    "rows by the number of the lane": "mov (M1, 16) PAIR(0,0)<1> X(0,0)<1;1,0>\nmov (M1, 16) PAIR(1,0)<1> 0x0:ud\n"
+    "mov (M1, 8) A(0,0)<1> PAIR(0,0)<1;1,0>\nmov (M3, 8) A(0,8)<1> PAIR(1,8)<1;1,0>",
+    "a row of a block": f"{OF_BLOCK}\nadd (M1, 8) A(0,0)<1> X(0,0)<1;1,0> B(0,0)<1;1,0>\n"
+    "add (M3, 8) A(0,8)<1> X(0,8)<1;1,0> B(0,0)<1;1,0>",
+    "another constant for each half": SCALARS[::-1].replace("du:1x0", "du:2x0", 1)[::-1],
+    "a store between the halves": SCALARS.replace(
+        "mov (M1_NM, 1) S(0,0)<1> 0x1:ud\nadd (M3", "lsc_store.ugm (M1_NM, 1) flat[WHERE]:a64 S:d32\nadd (M3"
+    ).replace("add (M1, 8) A(0,0)<1> X", "mov (M1_NM, 1) S(0,0)<1> 0x1:ud\nadd (M1, 8) A(0,0)<1> X"),
     "a neighbour": "mov (M1, 16) A(0,0)<1> X(0,0)<1;1,0>\nmov (M1, 8) A(0,0)<1> A(0,1)<1;1,0>",
     "one lane's": "mov (M1, 16) A(0,0)<1> X(0,0)<0;1,0>",
     "a scalar of a lane": "mov (M1_NM, 1) S(0,0)<1> X(0,0)<0;1,0>",

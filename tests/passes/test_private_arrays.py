@@ -38,7 +38,10 @@ mov (M1_NM, 4) NUM(0,0)<1> NUM(0,4)<1;1,0>
 add (M1_NM, 4) NUM(0,4)<1> NUM(0,4)<1;1,0> 0x4:w"""
 GOTO = "cmp.lt (M1, 16) P1 X(0,0)<1;1,0> N(0,0)<0;1,0>\n(P1) goto (M1, 16) HERE\nHERE:\n"
 SUM = "add (M1, 16) AT(0,0)<1> OFF(0,0)<1;1,0> OWN(0,0)<1;1,0>"
-HALVES = WRITE.replace("addr_add", "add (M3, 8) OFF(0,8)<1> OFF(0,8)<1;1,0> 0x20:uw\naddr_add")
+HALVES = WRITE.replace(
+    "addr_add (M1, 16) A2(0)<1> &ARRAY OFF(0,0)",
+    "addr_add (M3, 8) A2(8)<1> &ARRAY[32] OFF(0,8)<1;1,0>\naddr_add (M1, 8) A2(0)<1> &ARRAY OFF(0,0)",
+)
 for _lane in range(LANES):
     _half = f"(M{1 if _lane < 8 else 3}, 8)"
     HALVES = HALVES.replace(f"(M1, 16) r[A2({_lane}),", f"{_half} r[A2({_lane}),")
@@ -124,7 +127,8 @@ def test_writes_regardless_of_the_mask():
 def test_halves_of_lanes():
     """The second half of the lanes begins behind the first one's elements."""
     assert is_free(READ + HALVES)
-    assert not is_free(READ + HALVES.replace("0x20:uw", "0x24:uw"))
+    assert not is_free(READ + HALVES.replace("[32]", "[36]"))
+    assert not is_free(READ + HALVES.replace("[32]", "[96]"))  # in the next row
 
 
 def test_wide_rows_of_arrays_that_lie_differently():

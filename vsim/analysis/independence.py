@@ -4,8 +4,8 @@ In most kernels it makes none: the work of a work-item depends on its local ids 
 Then an engine may assign work-items along another axis, so that lanes that lay down the columns of a matrix lie along
 its rows. The proof shows that each lane computes the result that it would compute alone in its thread:
 
-* Every byte of a register belongs to one lane, or is equal for all. No lane reads a byte of another lane, and no
-  instruction depends on the number of the lane or thread.
+* Every byte of a register belongs to one lane, or is equal for all. No lane reads a byte of another lane, no
+  instruction depends on the number of the lane or thread, and all lanes run the same program (``symmetry.py``).
 * Writes that ignore the execution mask (scalars, blocks, NoMask) are read only where all reading lanes executed the
   write. Otherwise lanes of the other side of a branch would see them, too.
 
@@ -41,6 +41,7 @@ from vsim.analysis.arrays.lane_writes import LaneWrites
 from vsim.analysis.arrays.private_arrays import Dependent, PrivateArrays
 from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.analysis.dominators import Dominators, Graph
+from vsim.analysis.symmetry import EVERY, Byte, Place, Step, Symmetry, Touch
 from vsim.analysis.uniformity import is_lanewise, takes_one_way, uniform_predicates
 from vsim.launch.threads import GROUP_ID, R0
 from vsim.semantics.core import BY_LANE
@@ -48,26 +49,11 @@ from vsim.semantics.operands import indirect_elements
 from vsim.semantics.products import halves, is_wide_product
 from vsim.semantics.registers import CR0, NULL, layout_of, takes_address
 
-EVERY = -1
-"""The owner of bytes that are equal for all lanes."""
 MOST_INSTRUCTIONS = 1000
 """Of a kernel for which a proof is tried: it takes about 0.1 ms for each."""
 _FLOWS = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.JUMP, Flow.RETURN, Flow.END)
 _GROUPS = frozenset([*range(4, 8), *range(24, 32)])
 """The bytes of %r0 that say which work-group it is."""
-
-Place = tuple[str, int]
-"""A register: its kind and number."""
-
-
-class _Touch(NamedTuple):
-    """Bytes of a register (of a predicate: lanes) that an instruction reads or writes for a lane, or for all."""
-
-    place: Place
-    low: int
-    size: int
-    lane: int
-    writes: bool
 
 
 def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: int) -> bool:
@@ -136,6 +122,8 @@ class _Proof:
         self.uniform = uniform_predicates(kernel)
         self.owners: dict[Place, dict[int, int]] = {}
         """Of each byte the lane that it belongs to."""
+        self.images: dict[Byte, Byte] = {}
+        """Of each byte of a local id, or of an array that is indexed, that of lane 0."""
 
     def run(self, ids: range, row: int) -> None:
         """Prove it."""
@@ -152,30 +140,40 @@ class _Proof:
             self._own(touch)
         for touch in (t for found in touches for t in found if not t.writes):
             self._see(touch)
+        steps = [Step(i, found) for i, found in zip(kernel.instructions, touches, strict=True)]
+        blocks = [[step for step in steps[start:end] if step.touches] for start, end in flow.blocks()]
+        if not Symmetry(kernel, self.layout, self.owners, self.images, self.arrays.row).holds(blocks, self.simd):
+            raise Dependent
         self._unmasked(flow, touches)
 
     # -- whose bytes they are ------------------------------------------------------------------------------
 
     def _inputs(self, ids: range, row: int) -> None:
+        payload: dict[int, Byte] = {}
         for i in self.kernel.inputs:
-            if i.variable_class != 0 or i.index < FIRST_VARIABLE:
-                continue
-            root, start = self.layout.root(i.index)
-            for byte in range(i.size):
-                lane = (i.offset + byte - ids.start) % row // 2 if i.offset + byte in ids else EVERY
-                self._own(_Touch(("V", root), start + byte, 1, lane, True))
-        for root in self.layout.file_offsets if self.arrays.row else ():
+            if i.variable_class == 0 and i.index >= FIRST_VARIABLE:
+                root, start = self.layout.root(i.index)
+                payload |= {i.offset + byte: (("V", root), start + byte) for byte in range(i.size)}
+        for offset, (place, byte) in payload.items():
+            lane = (offset - ids.start) % row // 2 if offset in ids else EVERY
+            self._own(Touch(place, byte, 1, lane, True))
+            if lane != EVERY:
+                self.images[place, byte] = payload.get(offset - 2 * lane, (place, byte))
+        size = self.arrays.row // self.simd
+        for root in self.layout.file_offsets if size else ():
             for byte in range(self.layout.room(root)):
-                self._own(_Touch(("V", root), byte, 1, self.arrays.owner(byte), True))
+                lane = self.arrays.owner(byte)
+                self._own(Touch(("V", root), byte, 1, lane, True))
+                self.images[("V", root), byte] = ("V", root), byte - lane * size
 
-    def _own(self, touch: _Touch) -> None:
+    def _own(self, touch: Touch) -> None:
         """The bytes that are written belong to the lane that writes them."""
         owners = self.owners.setdefault(touch.place, {})
         for byte in range(touch.low, touch.low + touch.size):
             if owners.setdefault(byte, touch.lane) != touch.lane:
                 raise Dependent
 
-    def _see(self, touch: _Touch) -> None:
+    def _see(self, touch: Touch) -> None:
         """Check that bytes belong to the lane that reads them, or to all; bytes without an owner are zero."""
         owners = self.owners.get(touch.place, {})
         for byte in range(touch.low, touch.low + touch.size):
@@ -184,7 +182,7 @@ class _Proof:
 
     # -- what instructions touch ---------------------------------------------------------------------------
 
-    def _touches(self, pc: int) -> Iterator[_Touch]:
+    def _touches(self, pc: int) -> Iterator[Touch]:
         i = self.kernel.instructions[pc]
         desc, args = i.desc, i.args
         if pc in self.arrays.writes:
@@ -206,12 +204,12 @@ class _Proof:
         for op, writes in _vectors(i, self.grf_size, takes_address(self.kernel, i)):
             yield from self._vector(op, first, count, writes)
 
-    def _lane_writes(self, writes: LaneWrites) -> Iterator[_Touch]:
+    def _lane_writes(self, writes: LaneWrites) -> Iterator[Touch]:
         """The source of writes of one lane each, and the addresses."""
         yield from self._vector(writes.source, writes.execution.offset, writes.execution.size, False)
         yield from self._addresses(writes.target.var, writes.execution.offset, writes.elements, writes=False)
 
-    def _control(self, i: Instruction, first: int, count: int) -> Iterator[_Touch]:
+    def _control(self, i: Instruction, first: int, count: int) -> Iterator[Touch]:
         """The predicate of an instruction."""
         predicate = i.args["pred"]
         whole = predicate.var in self.uniform
@@ -219,7 +217,7 @@ class _Proof:
             raise Dependent
         yield from self._vector(Predicate(predicate.var), first, count, False)
 
-    def _vector(self, op: VectorOperand, first: int, count: int, writes: bool) -> Iterator[_Touch]:
+    def _vector(self, op: VectorOperand, first: int, count: int, writes: bool) -> Iterator[Touch]:
         """The elements of a vector operand."""
         lanes = [EVERY] * count if first == EVERY else range(first, first + count)
         if isinstance(op, Immediate):
@@ -234,23 +232,23 @@ class _Proof:
             if first == EVERY and not writes and not same:
                 raise Dependent  # the bits of all lanes
             for n, lane in enumerate(lanes):
-                yield _Touch(("P", op.var), max(first, 0) + n, 1, EVERY if same else lane, writes)
+                yield Touch(("P", op.var), max(first, 0) + n, 1, EVERY if same else lane, writes)
         elif isinstance(op, Address) and writes:
             yield from self._addresses(op.var, first, range(op.offset, op.offset + count), writes=True)
         elif isinstance(op, Indirect):
             yield from self._addresses(op.var, first, indirect_elements(op, count)[0], writes=False)
         elif isinstance(op, State):
-            yield _Touch(("S", op.kind << 16 | op.var), op.offset, 1, EVERY, writes)
+            yield Touch(("S", op.kind << 16 | op.var), op.offset, 1, EVERY, writes)
         else:
             raise Dependent
 
     @staticmethod
-    def _addresses(var: int, first: int, elements: Iterable[int], writes: bool) -> Iterator[_Touch]:
+    def _addresses(var: int, first: int, elements: Iterable[int], writes: bool) -> Iterator[Touch]:
         """The elements of an address variable for lanes; each leads to the lane's own elements of an array."""
         for lane, element in enumerate(elements, first):
-            yield _Touch(("A", var), element, 1, lane, writes)
+            yield Touch(("A", var), element, 1, lane, writes)
 
-    def _variable(self, root: int, low: int, size: int, lane: int, writes: bool) -> Iterator[_Touch]:
+    def _variable(self, root: int, low: int, size: int, lane: int, writes: bool) -> Iterator[Touch]:
         """Bytes of a general variable; of a predefined one only bytes that are equal in all threads of a group."""
         if root == NULL:
             return
@@ -258,16 +256,16 @@ class _Proof:
         group = root in range(GROUP_ID, GROUP_ID + 3) or (root == R0 and _GROUPS.issuperset(range(low, low + size)))
         if not known and (writes or not group):
             raise Dependent
-        yield _Touch(("V", root), low, size, lane, writes)
+        yield Touch(("V", root), low, size, lane, writes)
 
-    def _message(self, i: Instruction, first: int, count: int) -> Iterator[_Touch]:
+    def _message(self, i: Instruction, first: int, count: int) -> Iterator[Touch]:
         """The operands of a load or store of memory that others than the group's threads have, too."""
         self._check_message(i, count)
         sizes = message_sizes(i, self.grf_size)
         for f in i.desc.fields:
             value = i.args.get(f.name)
             if f.kind == "T" and isinstance(value, int):
-                yield _Touch(("S", SURFACE << 16 | value), 0, 1, EVERY, False)
+                yield Touch(("S", SURFACE << 16 | value), 0, 1, EVERY, False)
             elif f.kind == "s" and value is not None:
                 yield from self._vector(value, EVERY, 1, False)
             elif f.kind in "rw" and isinstance(value, Raw) and value.var != NULL:
@@ -293,7 +291,7 @@ class _Proof:
         if args.get("surface") in (SLM, SCRATCH) or args.get("sfid") == LSC_SFIDS["slm"]:
             raise Dependent
 
-    def _payload(self, raw: Raw, total: int, size: int, first: int, count: int, writes: bool) -> Iterator[_Touch]:
+    def _payload(self, raw: Raw, total: int, size: int, first: int, count: int, writes: bool) -> Iterator[Touch]:
         """A message operand: parts of an element for each lane, on register boundaries."""
         root, start = self.layout.root(raw.var)
         begin = start + raw.offset
@@ -304,7 +302,7 @@ class _Proof:
 
     # -- writes that ignore the execution mask -------------------------------------------------------------
 
-    def _unmasked(self, flow: ControlFlow, touches: list[list[_Touch]]) -> None:
+    def _unmasked(self, flow: ControlFlow, touches: list[list[Touch]]) -> None:
         """Check that all lanes that read an unmasked write have executed it."""
         divergence = _Divergence(flow, self.uniform, self.simd)
         found = _Blocks({}, {}, {})
@@ -321,7 +319,7 @@ class _Proof:
                 if not all(divergence.leads_on(written, read, renewed) for written in blocks):
                     raise Dependent
 
-    def _restores_control(self, block: range, touches: list[list[_Touch]]) -> bool:
+    def _restores_control(self, block: range, touches: list[list[Touch]]) -> bool:
         """Whether a block leaves %cr0 as it was: it flips the same bits an even number of times."""
         changes = [pc for pc in block if any(t.writes and t.place == ("V", CR0) for t in touches[pc])]
         flips = [self.kernel.instructions[pc] for pc in changes]
@@ -337,7 +335,7 @@ class _Proof:
         )
 
     @staticmethod
-    def _may_diverge(i: Instruction, touches: list[_Touch]) -> bool:
+    def _may_diverge(i: Instruction, touches: list[Touch]) -> bool:
         """Whether an instruction may stand where some lanes are, and others are not."""
         execution, writes = i.args.get("exec"), {t.place for t in touches if t.writes}
         effect = writes or i.desc.access is not Access.NONE
@@ -358,7 +356,7 @@ class _Blocks(NamedTuple):
     whole: dict[Place, dict[int, set[int]]]
     """By register and block the bytes that are written there."""
 
-    def note(self, block: int, instruction: Instruction, touches: list[_Touch]) -> None:
+    def note(self, block: int, instruction: Instruction, touches: list[Touch]) -> None:
         """An instruction of a block, which are noted in their order."""
         for t in touches:
             new = set(range(t.low, t.low + t.size)) - self.whole.get(t.place, {}).get(block, set())

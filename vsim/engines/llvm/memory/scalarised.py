@@ -185,7 +185,7 @@ def place(b: Builder, base: str, offsets: Offsets, lane: int) -> str:
     """Host pointer of a lane. Two dwords leave a vector together: one extraction and a shift take less than two."""
     if not isinstance(offsets, Value):
         return b.offset(base, offsets[lane])
-    if offsets.type.size == types.UD.size and offsets.lanes % 2 == 0:
+    if offsets.type.size == types.UD.size and offsets.lanes > 2 and offsets.lanes % 2 == 0:
         pair = b.lane(b.regroup(offsets, types.UQ, offsets.lanes // 2), lane // 2)
         return b.offset(base, b.assign(f"lshr i64 {pair.text}, 32" if lane % 2 else f"and i64 {pair.text}, 4294967295"))
     return b.offset(base, b.cast(b.lane(offsets, lane), types.UQ).text)
