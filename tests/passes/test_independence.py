@@ -9,7 +9,7 @@ from support.programs import build, kernel_head
 
 import visakit
 from visakit.diagnostics import SimulationError
-from vsim.analysis.independence import is_independent
+from vsim.analysis.lanes.independence import is_independent
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.program import Program

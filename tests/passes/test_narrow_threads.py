@@ -11,7 +11,7 @@ from support.strategies import ENGINES
 
 import visakit
 from visakit.diagnostics import SimulationError
-from vsim.analysis.independence import may_read_back
+from vsim.analysis.lanes.independence import may_read_back
 from vsim.analysis.narrowing import narrowed
 from vsim.engines.llvm.host.surfaces import apart
 from vsim.engines.llvm.pipeline import translate

@@ -12,7 +12,7 @@ from test_narrow_threads import bound, translated
 import visakit
 from visakit.diagnostics import SimulationError
 from visakit.language.operands import Indirect
-from vsim.analysis.independence import is_independent
+from vsim.analysis.lanes.independence import is_independent
 from vsim.analysis.narrowing import narrowed
 from vsim.program import Program
 

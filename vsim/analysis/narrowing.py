@@ -31,8 +31,8 @@ def narrowed(kernel: Function, lanes: int, independent: bool, grf_size: int) -> 
     Instructions with an operand beyond its variable, which fault, stay unchanged.
 
     Args:
-        independent: no lane reads what belongs to another one (:mod:`vsim.analysis.independence`), so that instructions
-            that ignore the mask need not execute for the other lanes, either.
+        independent: no lane reads what belongs to another one (:mod:`vsim.analysis.lanes.independence`), so that
+            instructions that ignore the mask need not execute for the other lanes, either.
         grf_size: bytes of a register.
     """
     layout = layout_of(kernel, grf_size)

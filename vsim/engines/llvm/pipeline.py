@@ -42,7 +42,7 @@ from visakit.collector import paused_collection
 from visakit.language.operands import SCALAR, General
 from visakit.language.platforms import PLATFORMS, find
 from visakit.language.program import LEAST_LANES, Function
-from vsim.analysis.independence import is_independent, may_read_back
+from vsim.analysis.lanes.independence import is_independent, may_read_back
 from vsim.analysis.loaded_values import memory_decides_lanes
 from vsim.analysis.named_registers import variables
 from vsim.analysis.narrowing import may_split

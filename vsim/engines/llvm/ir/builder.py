@@ -41,13 +41,11 @@ class Builder(Emitter):
     def __init__(self, declarations: dict[str, str], exact: bool = True, takes_zeros: bool = False) -> None:
         super().__init__(declarations)
         self.exact = exact
-        self.takes_zeros = takes_zeros
-        """Whether the processor takes denormal operands as zeros."""
+        self.takes_zeros = takes_zeros  # Whether the processor takes denormal operands as zeros.
         self.integers: dict[tuple[int | float, DataType], Value] = {}  # Constants, which are made once.
         self.mask_parts: dict[str, tuple[str, int]] = {}
         """Of masks that are a part of others, by name: which one, and from which lane on."""
-        self.whole_numbers: set[str] = set()
-        """Names of floats that are whole numbers, infinities or NaN."""
+        self.whole_numbers: set[str] = set()  # Names of floats that are whole numbers, infinities or NaN.
         self.constants: set[str] = set()
         """Names of values that LLVM may compute, as they come out of constants and slots alone."""
         self.tracks_base_offset = False

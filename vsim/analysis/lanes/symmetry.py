@@ -1,4 +1,4 @@
-"""Lane symmetry: whether all lanes run the same program, each on registers of its own.
+"""Lane symmetry: whether all lanes run the same program, each with its own registers.
 
 Compilers split wide instructions into instructions for a part of the lanes, with other registers::
 
@@ -40,8 +40,8 @@ class Touch(NamedTuple):
     writes: bool
 
 
-class Step(NamedTuple):
-    """An instruction, and what it touches."""
+class LaneStep(NamedTuple):
+    """An instruction and the registers that it touches."""
 
     instruction: Instruction
     touches: Sequence[Touch]
@@ -60,11 +60,11 @@ class Step(NamedTuple):
         return bool(execution.offset <= lane < execution.offset + execution.size)
 
     def of(self, lane: int) -> list[Touch]:
-        """What it touches for a lane."""
+        """Its touches for a lane."""
         return [t for t in self.touches if t.lane == lane]
 
     def shared(self) -> list[tuple[object, ...]]:
-        """What it touches for all lanes; of predicates, whose bits are equal then, the bits do not matter."""
+        """Its touches for all lanes; predicates without their bits, which are equal."""
         return [(t.place, t.place[0] != "P" and t.low, t.size, t.writes) for t in self.of(EVERY)]
 
 
@@ -90,11 +90,11 @@ class Symmetry:
         self.known: set[tuple[Touch, Touch]] = set()
         self.writers: dict[int, list[dict[Touch, object]]] = {}
 
-    def holds(self, blocks: Iterable[Sequence[Step]], simd: int) -> bool:
+    def holds(self, blocks: Iterable[Sequence[LaneStep]], simd: int) -> bool:
         """Whether all lanes run the same program, in blocks of instructions."""
         return all(self._are_like_first(block, simd) for block in blocks)
 
-    def _are_like_first(self, block: Sequence[Step], simd: int) -> bool:
+    def _are_like_first(self, block: Sequence[LaneStep], simd: int) -> bool:
         self._note_writers(block)
         of_lanes = [[step for step in block if step.covers(lane)] for lane in range(simd)]
         return all(
@@ -103,8 +103,8 @@ class Symmetry:
             if lane
         )
 
-    def _note_writers(self, block: Sequence[Step]) -> None:
-        """What was written for all lanes in front of the instructions of a block."""
+    def _note_writers(self, block: Sequence[LaneStep]) -> None:
+        """Note the writes for all lanes that precede each instruction of a block."""
         written: dict[Place, dict[Touch, object]] = {}
         self.writers = {}
         for n, step in enumerate(block):
@@ -117,7 +117,7 @@ class Symmetry:
                     if t.writes:
                         written.setdefault(t.place, {})[t] = writer
 
-    def _is_like(self, step: Step, first: Step, lane: int) -> bool:
+    def _is_like(self, step: LaneStep, first: LaneStep, lane: int) -> bool:
         touches, others = step.of(lane), first.of(0)
         if step is not first and (self._operation(step), self.writers[id(step)]) != (
             self._operation(first),
@@ -127,7 +127,7 @@ class Symmetry:
         return len(touches) == len(others) and all(map(self._leads, touches, others))
 
     def _leads(self, own: Touch, first: Touch) -> bool:
-        """Whether what a lane touches may be what lane 0 touches there."""
+        """Whether the mapping may lead from the bytes of a lane to those of lane 0."""
         if (own, first) in self.known:
             return True
         if (own.size, own.writes) != (first.size, first.writes):
@@ -149,8 +149,8 @@ class Symmetry:
             and self.origins.setdefault((lane, image), byte) == byte
         )
 
-    def _operation(self, step: Step) -> tuple[object, ...]:
-        """What an instruction does, without the registers of lanes."""
+    def _operation(self, step: LaneStep) -> tuple[object, ...]:
+        """An instruction without the registers of lanes."""
         i = step.instruction
         array = takes_address(self.kernel, i)
         place = array and (array.var, self.layout.place(array)[1] // max(1, self.row))

@@ -41,7 +41,7 @@ from vsim.analysis.arrays.lane_writes import LaneWrites
 from vsim.analysis.arrays.private_arrays import Dependent, PrivateArrays
 from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.analysis.dominators import Dominators, Graph
-from vsim.analysis.symmetry import EVERY, Byte, Place, Step, Symmetry, Touch
+from vsim.analysis.lanes.symmetry import EVERY, Byte, LaneStep, Place, Symmetry, Touch
 from vsim.analysis.uniformity import is_lanewise, takes_one_way, uniform_predicates
 from vsim.launch.threads import GROUP_ID, R0
 from vsim.semantics.core import BY_LANE
@@ -140,7 +140,7 @@ class _Proof:
             self._own(touch)
         for touch in (t for found in touches for t in found if not t.writes):
             self._see(touch)
-        steps = [Step(i, found) for i, found in zip(kernel.instructions, touches, strict=True)]
+        steps = [LaneStep(i, found) for i, found in zip(kernel.instructions, touches, strict=True)]
         blocks = [[step for step in steps[start:end] if step.touches] for start, end in flow.blocks()]
         if not Symmetry(kernel, self.layout, self.owners, self.images, self.arrays.row).holds(blocks, self.simd):
             raise Dependent
