@@ -154,11 +154,12 @@ def speeds() -> dict[str, tuple[float, list[float]]]:
     page = (DOCS / "measurements" / "performance.md").read_text()
     means = dict(re.findall(r"^\| (.*), 1 thread \| tgllp \| \*\*([\d.]+)\*\*", page, re.M))
     table = page[page.index("### 1 thread") : page.index("### 2 threads")]
-    ratios = re.findall(r"^\| \w+ \| [\d.-]+ \| [\d.-]+ \| [\d.]+ \((.*?), (.*?)\)", table, re.M)
-    rows = {
-        peer: (1 / float(means[peer]), [1 / float(row[n]) for row in ratios if row[n] != "-"])
-        for n, peer in enumerate(("PoCL", "Intel's CPU runtime"))
-    }
+    head, _, *lines = (line.strip("| ").split(" | ") for line in table.split("\n") if line.startswith("|"))
+    ratios = [re.findall(r"[\d.-]+(?=[,)])", line[head.index("tgllp")]) for line in lines]
+    rows = {}
+    for peer in ("PoCL", "Intel's CPU runtime"):
+        n = head.index(peer) - 1
+        rows[peer] = 1 / float(means[peer]), [1 / float(row[n]) for row in ratios if row[n] != "-"]
     against = page[page.index("## Against Oclgrind") : page.index("## Compile time")]
     times = [float(row.split(" | ")[6]) for row in re.findall(r"^\| (\w+ \| \d.*) \|$", against, re.M)]
     return rows | {"Oclgrind": (math.exp(sum(map(math.log, times)) / len(times)), times)}

@@ -170,6 +170,7 @@ def test_pictures_of_the_readme_show_the_output_of_the_commands():
         shown = html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", "", picture, flags=re.DOTALL))
         assert "".join(printed.split()) in "".join(shown.split()), "make pictures"
     assert (generator["FOLDER"] / "speed.svg").read_text() == generator["chart"](), "make pictures"
+    assert all(kernels for _, kernels in generator["speeds"]().values())
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
