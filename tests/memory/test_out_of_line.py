@@ -73,7 +73,7 @@ def test_the_pair_of_a_lane_ends_with_the_buffer(running):
 
 @pytest.mark.parametrize(("count", "inside"), [(2, 4), (4, 8)])
 def test_a_pair_of_a_lane_is_outside(count, inside):
-    """Some bytes of what a lane stores are inside: half of the first pair, or all of it."""
+    """Stores of a pair near the end of a buffer: half of the first pair is inside, or all of it."""
     said = []
     for engine in ENGINES:
         probe = probe_of([SPACE - inside if n == 9 else 32 * n + inside % 8 for n in range(LANES)], 4, count, 0xFFFF)

@@ -238,13 +238,15 @@ def library_path() -> Path:
 
 
 def _digest(path: Path) -> bytes:
-    """A digest of a private file; of another one that of nothing, which no library has."""
-    return cache.digest([cache.contents(path) or b""]).encode()
+    """A digest of a private file; of any other nothing."""
+    data = cache.contents(path)
+    return b"" if data is None else cache.digest([data]).encode()
 
 
 def _is_as_built(path: Path) -> bool:
     """Whether a library is whole and of the user: programs run it."""
-    return cache.contents(path) is not None and cache.read(FOLDER, f"{path.name}.digest") == _digest(path)
+    digest = _digest(path)
+    return digest != b"" and cache.read(FOLDER, f"{path.name}.digest") == digest
 
 
 def build(path: Path) -> None:

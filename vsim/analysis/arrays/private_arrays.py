@@ -246,7 +246,7 @@ class PrivateArrays:
             raise Dependent
 
     def _is_unmasked_write(self, pc: int, i: Instruction) -> bool:
-        """Whether an instruction writes elements of arrays whatever lanes run."""
+        """Whether an instruction writes elements of arrays regardless of the execution mask."""
         execution = i.args.get("exec")
         unmasked = execution is not None and (execution.no_mask or execution.size == 1)
         return unmasked and any(r in self.layout.file_offsets for k, r, *_ in self._written(pc) if k == "V")

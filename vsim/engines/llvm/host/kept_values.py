@@ -11,15 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from vsim.engines.llvm.ir.emitter import NAME
+from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET
+
 MOST_OPERATIONS = 8
 """Operations up to which a value is computed anew; one that several use counts for each of them."""
 _FUNCTION = re.compile(r"^define [^\n]*\{\n.*?^\}$", re.MULTILINE | re.DOTALL)
-_NAME = re.compile(r"%[-\w.$]+")
-_DEFINITION = re.compile(rf"  ({_NAME.pattern}) = (.*)")
-_LABEL = re.compile(r"([-\w.$]+):")
-_TARGET = re.compile(r"label %([-\w.$]+)")
+_DEFINITION = re.compile(rf"  ({NAME.pattern}) = (.*)")
 _SUSPENSION = "@llvm.coro.suspend("
-_ARM = re.compile(r"\[ ([^\[\]]+), %([-\w.$]+) \]")
 _TYPE = r"(<\d+ x \w+>|i\d+|half|float|double|ptr)"
 _OPERATION = re.compile(
     rf"(?:add|sub|mul|[us]div|[us]rem|and|or|xor|shl|lshr|ashr|f(?:add|sub|mul|div|rem)) (?:[a-z]+ )*?{_TYPE} "
@@ -58,14 +57,14 @@ class _Coroutine:
         """The blocks in front of each block."""
         block = ""
         for line in self.lines:
-            if label := _LABEL.match(line):
+            if label := LABEL.match(line):
                 block = label[1]
             self.blocks.append(block)
             if found := _DEFINITION.match(line):
                 self.home[found[1]] = block
             if _SUSPENSION in line:
                 self.waits.add(block)
-            for target in _TARGET.findall(line):
+            for target in TARGET.findall(line):
                 self.before.setdefault(target, set()).add(block)
 
     def text(self) -> str:
@@ -79,7 +78,7 @@ class _Coroutine:
         for line in self.lines:
             if (found := _DEFINITION.match(line)) and (kind := _type(found[2])):
                 name, operation = found.groups()
-                count = 1 + sum(operations.get(used, 0) for used in set(_NAME.findall(operation)))
+                count = 1 + sum(operations.get(used, 0) for used in set(NAME.findall(operation)))
                 if count > MOST_OPERATIONS and name in crossing:
                     kept[name], count = kind, 0
                 operations[name] = count
@@ -115,9 +114,9 @@ class _Coroutine:
         for line, block in zip(self.lines, self.blocks, strict=True):
             found = _DEFINITION.match(line)
             if found and found[2].startswith("phi "):
-                yield from ((arm[1], arm[2], True) for arm in _ARM.finditer(found[2]) if arm[1] in self.home)
+                yield from ((arm[1], arm[2], True) for arm in ARM.finditer(found[2]) if arm[1] in self.home)
             else:
-                for used in _NAME.findall(found[2] if found else line):
+                for used in NAME.findall(found[2] if found else line):
                     if self.home.get(used, block) != block:
                         yield used, block, False
 
@@ -130,9 +129,9 @@ class _Coroutine:
         for line, block in zip(self.lines, self.blocks, strict=True):
             found = _DEFINITION.match(line)
             if found and found[2].startswith("phi "):
-                line = _ARM.sub(lambda arm: f"[ {use(arm[1], '')}, %{arm[2]} ]", line)
+                line = ARM.sub(lambda arm: f"[ {use(arm[1], '')}, %{arm[2]} ]", line)
             else:
-                line = _NAME.sub(lambda used, here=block: use(used[0], here), line)  # type: ignore[misc]
+                line = NAME.sub(lambda used, here=block: use(used[0], here), line)  # type: ignore[misc]
             yield line
             if found and found[1] in kept:
                 yield f"  %kept.{found[1][1:]} = freeze {kept[found[1]]} {found[1]}"
