@@ -41,7 +41,7 @@ from vsim.analysis.arrays.lane_writes import LaneWrites
 from vsim.analysis.arrays.private_arrays import Dependent, PrivateArrays
 from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.analysis.dominators import Dominators, Graph
-from vsim.analysis.lanes.symmetry import EVERY, Byte, LaneStep, Place, Symmetry, Touch
+from vsim.analysis.lanes.symmetry import EVERY, Byte, LaneStep, Place, Symmetry, Touch, by_lane
 from vsim.analysis.uniformity import is_lanewise, takes_one_way, uniform_predicates
 from vsim.launch.threads import GROUP_ID, R0
 from vsim.semantics.core import BY_LANE
@@ -114,7 +114,7 @@ def _surfaces(kernel: Function) -> dict[int, int]:
 
 
 class _Proof:
-    """The proof for one kernel; raises :class:`Dependent` where it fails."""
+    """The proof for one kernel; it raises :class:`Dependent` where it fails, also when it is made."""
 
     def __init__(self, kernel: Function, grf_size: int, simd: int) -> None:
         self.kernel, self.grf_size, self.simd = kernel, grf_size, simd
@@ -124,23 +124,23 @@ class _Proof:
         """Of each byte the lane that it belongs to."""
         self.images: dict[Byte, Byte] = {}
         """Of each byte of a local id, or of an array that is indexed, that of lane 0."""
+        self.flow = control_flow(kernel)
+        if len(kernel.instructions) > MOST_INSTRUCTIONS:
+            raise Dependent
+        if self.flow.subroutines or any(i.desc.flow not in _FLOWS for i in kernel.instructions):
+            raise Dependent
+        self.arrays = PrivateArrays(kernel, self.layout, self.flow, simd)
 
     def run(self, ids: range, row: int) -> None:
         """Prove it."""
-        kernel = self.kernel
-        flow = control_flow(kernel)
-        if len(kernel.instructions) > MOST_INSTRUCTIONS:
-            raise Dependent
-        if flow.subroutines or any(i.desc.flow not in _FLOWS for i in kernel.instructions):
-            raise Dependent
-        self.arrays = PrivateArrays(kernel, self.layout, flow, self.simd)
+        kernel, flow = self.kernel, self.flow
         self._inputs(ids, row)
         touches = [list(self._touches(pc)) for pc in range(len(kernel.instructions))]
         for touch in (t for found in touches for t in found if t.writes):
             self._own(touch)
         for touch in (t for found in touches for t in found if not t.writes):
             self._see(touch)
-        steps = [LaneStep(i, found) for i, found in zip(kernel.instructions, touches, strict=True)]
+        steps = [LaneStep(i, by_lane(found)) for i, found in zip(kernel.instructions, touches, strict=True)]
         blocks = [[step for step in steps[start:end] if step.touches] for start, end in flow.blocks()]
         if not Symmetry(kernel, self.layout, self.owners, self.images, self.arrays.row).holds(blocks, self.simd):
             raise Dependent

@@ -40,11 +40,19 @@ class Touch(NamedTuple):
     writes: bool
 
 
+def by_lane(touches: Iterable[Touch]) -> dict[int, list[Touch]]:
+    """Touches of each lane, and of all."""
+    found: dict[int, list[Touch]] = {}
+    for t in touches:
+        found.setdefault(t.lane, []).append(t)
+    return found
+
+
 class LaneStep(NamedTuple):
-    """An instruction and the registers that it touches."""
+    """An instruction and the registers that it touches, by lane."""
 
     instruction: Instruction
-    touches: Sequence[Touch]
+    touches: dict[int, list[Touch]]
 
     @property
     def is_whole(self) -> bool:
@@ -61,7 +69,7 @@ class LaneStep(NamedTuple):
 
     def of(self, lane: int) -> list[Touch]:
         """Its touches for a lane."""
-        return [t for t in self.touches if t.lane == lane]
+        return self.touches.get(lane, [])
 
     def shared(self) -> list[tuple[object, ...]]:
         """Its touches for all lanes; predicates without their bits, which are equal."""
@@ -108,12 +116,13 @@ class Symmetry:
         written: dict[Place, dict[Touch, object]] = {}
         self.writers = {}
         for n, step in enumerate(block):
-            places = {t.place for t in step.touches if not t.writes}
+            touches = [t for found in step.touches.values() for t in found]
+            places = {t.place for t in touches if not t.writes}
             self.writers[id(step)] = [written[place].copy() for place in sorted(places) if place in written]
             if step.is_whole:
-                reads = any(not t.writes for t in step.touches) or step.instruction.desc.access is not Access.NONE
+                reads = any(not t.writes for t in touches) or step.instruction.desc.access is not Access.NONE
                 writer = n if reads else self._operation(step)
-                for t in step.touches:
+                for t in touches:
                     if t.writes:
                         written.setdefault(t.place, {})[t] = writer
 
