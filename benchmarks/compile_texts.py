@@ -2,8 +2,9 @@
 
     compile_texts.py FOLDER DEVICE [OCLOC...]
 
-FOLDER/NAME/kernel.cl becomes FOLDER/NAME/DEVICE/*.visaasm with the ze_info beside it. OCLOC is the compiler's command, ``ocloc``
-without it: that of Debian 12 (intel-opencl-icd) knows tgllp and pvc, that of Debian sid (intel-ocloc) bmg.
+FOLDER/NAME/kernel.cl becomes FOLDER/NAME/DEVICE/*.visaasm with the ze_info beside it, and with the program's binary
+where it has data, or where one is there already, for its SPIR-V. OCLOC is the compiler's command, ``ocloc`` without
+it: that of Debian 12 (intel-opencl-icd) knows tgllp and pvc, that of Debian sid (intel-ocloc) bmg.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def compile_text(source: Path, device: str, command: list[str]) -> None:
         if command == ["ocloc"]:
             arguments += ["--format", "zebin"]
         variables = {"IGC_ShaderDumpEnable": "1", "IGC_DumpToCustomDir": str(dump)}
-        subprocess.run([*command, *arguments, "-exclude_ir"], env=os.environ | variables, check=True)
+        subprocess.run([*command, *arguments], env=os.environ | variables, check=True)
         with next(out.glob("*.bin")).open("rb") as file:
             sections = {s.name: s.data() for s in ELFFile(file).iter_sections()}
         info = sections[".ze_info"].decode()
@@ -35,8 +36,9 @@ def compile_text(source: Path, device: str, command: list[str]) -> None:
         folder = source.parent / device
         folder.mkdir(exist_ok=True)
         (folder / "ze_info.yaml").write_text(info)
-        if any(name.startswith(".data") for name in sections):
-            (folder / "kernel.zebin").write_bytes(next(out.glob("*.bin")).read_bytes())
+        binary = folder / "kernel.zebin"
+        if binary.exists() or any(name.startswith(".data") for name in sections):
+            binary.write_bytes(next(out.glob("*.bin")).read_bytes())
         for path in sorted(dump.glob("*.visaasm"), key=lambda p: p.stat().st_mtime):
             text = path.read_text().replace(f"{dump}/", "")
             name, width = re.search(r'^\.kernel "?([^"\n]+?)"?$', text, re.M), re.search(r"_simd(\d+)_", path.name)

@@ -19,8 +19,11 @@ def image_of(folder: Path) -> bytes:
 
 
 def program_of(folder: Path) -> Program:
-    """The program of such a folder."""
-    return Program(read_image(image_of(folder)))
+    """The program of such a folder; with the compiler's binary, where that is kept, whose SPIR-V tells of barriers."""
+    image, zebin = read_image(image_of(folder)), folder / "kernel.zebin"
+    if zebin.exists():
+        image.zebin = zebin.read_bytes
+    return Program(image)
 
 
 def load(name: str, device: str) -> Program:

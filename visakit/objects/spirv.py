@@ -1,4 +1,4 @@
-"""SPIR-V, as far as the tools read it: its instructions, and the kernels that vote.
+"""SPIR-V, as far as the tools read it: its instructions, the kernels that vote, and whether work-items may wait.
 
 The numbers are those of the specification of SPIR-V (2.3, 3.27 and 3.52).
 """
@@ -17,6 +17,11 @@ _VOTES = (261, 262)
 """OpGroupAll and OpGroupAny."""
 _WORKGROUP = 2
 """The scope."""
+_LABEL, _FUNCTION_END = 248, 56
+_LAST_OF_CORE = 403
+"""OpPtrDiff, behind which are the instructions of extensions."""
+_ORDERING = frozenset((*range(224, 243), *range(259, 272), 318, 319, *range(321, 330), *range(333, 367)))
+"""Barriers, atomics, and instructions of groups and sub-groups."""
 
 
 class SpirvInstruction(NamedTuple):
@@ -85,3 +90,24 @@ def voting_kernels(module: bytes) -> frozenset[str]:
     while more := {caller for caller, called in calls.items() if called & voting} - voting:
         voting |= more
     return frozenset(name for number, name in kernels.items() if number in voting)
+
+
+@lru_cache(maxsize=64)
+def may_wait(module: bytes) -> bool:
+    """Whether work-items of a module may wait for others, or order accesses to memory between them; also where an
+    instruction of an extension, or a function from elsewhere, might do so.
+
+    Raises:
+        ValueError: the module is damaged.
+    """
+    has_body = True
+    for _, opcode, _ in instructions(words(module)):
+        if opcode in _ORDERING or opcode > _LAST_OF_CORE:
+            return True
+        if opcode == _FUNCTION:
+            has_body = False
+        elif opcode == _LABEL:
+            has_body = True
+        elif opcode == _FUNCTION_END and not has_body:
+            return True
+    return False

@@ -40,9 +40,9 @@ from dataclasses import dataclass, replace
 
 from visakit.collector import paused_collection
 from visakit.language.operands import SCALAR, General
-from visakit.language.platforms import PLATFORMS, find
 from visakit.language.program import LEAST_LANES, Function
 from vsim.analysis.lanes.independence import is_independent, may_read_back
+from vsim.analysis.lanes.waiting import lanes_may_wait
 from vsim.analysis.loaded_values import memory_decides_lanes
 from vsim.analysis.named_registers import variables
 from vsim.analysis.narrowing import may_split
@@ -78,8 +78,6 @@ LEAST_SCATTERED = 2
 """Accesses with scattered lanes from which on lanes along y are tried."""
 LEAST_GAIN = 2
 """How many times fewer places lanes must go to along y, so that they go there."""
-_FENCES_FROM, _FENCES_SINCE = PLATFORMS["tgllp"].order, (4, 2)
-"""The platform and the version of texts from which on compilers leave an instruction of a sub-group's barrier."""
 MAXIMUM_YIELDS = 2000
 """Most accesses to memory under round-robin scheduling."""
 
@@ -189,7 +187,7 @@ def _are_independent(dispatch: Dispatch) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
     if dispatch.slm_size or _names_private_memory(dispatch) or dispatch.scratch_size or dispatch.takes_turns:
         return False
-    if not _has_fences(dispatch) and may_read_back(dispatch.kernel, apart=apart(dispatch)):
+    if lanes_may_wait(dispatch.image, dispatch.kernel) and may_read_back(dispatch.kernel, apart=apart(dispatch)):
         return False
     row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)
@@ -203,12 +201,6 @@ def _names_private_memory(dispatch: Dispatch) -> bool:
     layout = layout_of(dispatch.kernel, dispatch.grf_size)
     own = variables(layout, *(General(variable, 0, 0, SCALAR) for variable in private_variables(dispatch)))
     return any(not own.isdisjoint(variables(layout, *i.args.values())) for i in dispatch.kernel.instructions if own)
-
-
-def _has_fences(dispatch: Dispatch) -> bool:
-    """Whether the barriers of sub-groups, which order accesses to memory, are instructions of the text."""
-    platform = find(dispatch.image.platform)
-    return platform is not None and platform.order >= _FENCES_FROM and dispatch.kernel.version >= _FENCES_SINCE
 
 
 def _translated(state: ModuleState) -> Translation:

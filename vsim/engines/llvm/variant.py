@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
+from vsim.analysis.lanes.waiting import lanes_may_wait
 from vsim.engines.llvm.host.surfaces import made_for
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import begins_rows, threads_in_flight, threads_together
@@ -51,6 +52,8 @@ class Variant(NamedTuple):
     checks: tuple[str, ...]
     """The checks that watch the launch, in alphabetical order."""
     exact: bool
+    lanes_may_wait: bool
+    """The kernel may have had barriers of sub-groups that its text does not show."""
     threads: int
     """Threads of a group that the code may run at once."""
 
@@ -86,6 +89,7 @@ class Variant(NamedTuple):
             surfaces=made_for(dispatch),
             checks=tuple(sorted(checks)),
             exact=dispatch.exact,
+            lanes_may_wait=lanes_may_wait(dispatch.image, dispatch.kernel),
             threads=_threads_at_once(dispatch),
         )
 
