@@ -19,11 +19,13 @@ def lanes_may_wait(image: LinkedImage, kernel: Function) -> bool:
     platform = find(image.platform)
     if platform is not None and platform.order >= _SHOWN_FROM and kernel.version >= _SHOWN_SINCE:
         return False
-    from visakit.objects.spirv import may_wait  # which programs of today's compilers do without
+    zebin = image.zebin()
+    if not zebin:
+        return True
+    from visakit.objects.spirv import may_wait  # which most launches do without
     from visakit.objects.zebin import spirv_of
 
-    module = spirv_of(image.zebin())
     try:
-        return not module or may_wait(module)
+        return not (module := spirv_of(zebin)) or may_wait(module)
     except ValueError:
         return True
