@@ -188,7 +188,8 @@ def exec_app(
     from visakit.compiler.devices import DRIVER_SETTING
     from visakit.opencl.library import icd_folder, library_path
 
-    settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder(), "ZE_ENABLE_ALT_DRIVERS": str(library_path())}
+    driver = library_path()
+    settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder(driver), "ZE_ENABLE_ALT_DRIVERS": str(driver)}
     if trace is not None:
         check_appendable(trace)
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}

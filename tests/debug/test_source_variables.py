@@ -50,8 +50,8 @@ def line_of(text):
     return SOURCE[: SOURCE.index(text.encode())].count(b"\n") + 1
 
 
-def begun(options):
-    zebin = compile_source("k.cl", SOURCE, "tgllp", options, None).zebin
+def begun(options, source=SOURCE):
+    zebin = compile_source("k.cl", source, "tgllp", options, None).zebin
     program = Program(read_program(zebin, "k.cl"))
     x, out = np.arange(64, dtype="i4"), np.zeros(32, "i4")
     launch = Launch("k", (32,), (16,), (0, 0, 0), program.convert("k", [x, out, 3, 1.5]))
@@ -104,6 +104,29 @@ def test_types_of_the_source():
     for text, said in (("r", "has members: a, b, c"), ("r.d", "has no member 'd'"), ("r.c", "name one element")):
         with pytest.raises(DebugError, match=said):
             session.evaluate(text)
+
+
+CONSTANT_PART = b"""
+typedef struct { int a; float b; } pair;
+__kernel void k(__global const int *x, __global int *out, int n, float f) {
+  pair p = {1, 2.0f};
+  int g = get_global_id(0);
+  for (int i = 0; i < n; i++)
+    p.a += x[g + i];
+  out[g] = p.a + (int)p.b;
+}
+"""
+
+
+@needs_ocloc
+def test_a_constant_part_of_a_structure():
+    """The compiler writes ``p.a`` as a constant of ``p``, without its place in it: so ``p.b`` would seem to be 0."""
+    session = begun("-g", CONSTANT_PART)
+    session.add_breakpoint("6")
+    session.resume()
+    for name in ("p.a", "p.b"):
+        with pytest.raises(DebugError, match="which part of the variable is constant"):
+            session.evaluate(name)
 
 
 @needs_ocloc

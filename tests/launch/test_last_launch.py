@@ -8,6 +8,7 @@ import vsim
 from visakit import LaunchError, SimulationError
 from vsim.engines.llvm.engine import Engine
 from vsim.launch import last_launch
+from vsim.launch.binding import ASSERT_HEAD
 from vsim.launch.launch import ImageArgument, SamplerArgument
 from vsim.program import Program
 
@@ -104,6 +105,30 @@ def test_arguments_that_change_in_place_are_others(kind):
 def test_zeros_of_both_signs_are_other_numbers(number):
     assert last_launch._same(number(0), number(0))
     assert not last_launch._same(number(0), number(-0.0))
+
+
+def test_equal_numbers_of_other_types_are_others():
+    """A float of four bytes has other bits than the integer of the same value."""
+    values = [1, 1.0, True, np.float32(1), np.float64(1), np.int32(1), np.uint32(1), np.bool_(True)]
+    assert all(last_launch._same(x, y) == (x is y) for x in values for y in values)
+
+
+def test_messages_of_assertions_are_cleared(repeated):
+    """The buffer begins with its size, to which the kernel adds a number."""
+    info = ze_info_of("assert_buffer buffer value=4", simd_size=1)
+    program, out = Program(build_text(COUNT, "pvc", info)), np.zeros(1, "u4")
+    for _ in range(3):
+        program.launch("k", 1, 1, [out, 8], engine="llvm", threads=1)
+        assert out[0] == ASSERT_HEAD[0] + 8
+    assert not any(repeated)
+
+
+def test_numbers_of_other_types_repeat_a_launch(repeated):
+    program, out = Program(build_text(COUNT, "pvc", COUNT_INFO)), np.zeros(1, "u4")
+    for n in (1, 1.0, np.float32(2), np.int32(-3), np.uint32(4)):
+        program.launch("k", 1, 1, [out, n], engine="llvm", threads=1)
+        assert out[0] == (np.float32(n) if isinstance(n, (float, np.floating)) else np.int64(n).astype("i4")).view("u4")
+    assert repeated[-4:] == [True] * 4
 
 
 COUNT = (

@@ -199,6 +199,9 @@ def test_diagnostics_of_the_back_end_have_no_place():
         ({"said": BAD, "code": 245}, "C015", "use of undeclared identifier 'z'"),
         ({"said": "\nno such device\nmore\n", "code": 1}, "C015", "the compiler says: no such device"),
         ({"zebin": "", "code": 3}, "C015", "ended with 3"),
+        ({"code": -8}, "C015", r"failed with SIGFPE \[C015\] \(this is a fault of the compiler: -cl-opt-disable"),
+        ({"said": "Assertion failed\n", "code": -6}, "C015", "failed with SIGABRT and said: Assertion failed"),
+        ({"code": -40}, "C015", "failed with signal 40"),
         ({"zebin": ""}, "C015", "ended with 0"),
     ],
 )

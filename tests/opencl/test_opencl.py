@@ -700,8 +700,7 @@ def test_wrong_words_are_wrong_usage(capsys, monkeypatch):
 
 
 def test_a_file_that_is_no_program(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("visakit.opencl.library.icd_folder", lambda: "")
-    monkeypatch.setattr("visakit.opencl.library.library_path", lambda: "")
+    monkeypatch.setattr("visakit.opencl.library.library_path", lambda: tmp_path / "driver.so")
     (tmp_path / "k.cl").write_text("kernel void k() {}")
     code, _, text = said(capsys, "exec", str(tmp_path / "k.cl"))
     assert (
@@ -718,7 +717,7 @@ def test_the_driver_compiles_without_deprecated_c(tmp_path, monkeypatch):
     library.build(tmp_path / "driver.so")
 
 
-def test_a_copy_of_the_cache_names_its_own_driver(tmp_path, monkeypatch):
+def test_a_copy_of_the_cache_names_its_own_driver(tmp_path):
     """A cache that was restored in another folder is a copy, and the first one may be gone."""
     from visakit.opencl import library
 
@@ -726,8 +725,7 @@ def test_a_copy_of_the_cache_names_its_own_driver(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         if name == "copy":
             shutil.copytree(tmp_path / "first" / "driver", tmp_path / "copy" / "driver")
-        monkeypatch.setattr(library, "library_path", lambda name=name: tmp_path / name / "driver.so")
-        folder = Path(library.icd_folder())
+        folder = Path(library.icd_folder(tmp_path / name / "driver.so"))
         assert (folder / library.ICD_FILE).read_text() == f"{tmp_path / name / 'driver.so'}\n"
 
 

@@ -1,8 +1,10 @@
 """Sums of qwords that are written as sums of dwords with a carry."""
 
+import random
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe
 from support.programs import build_text, ze_info_of
@@ -11,9 +13,9 @@ from test_regions import ir_of
 
 from vsim.program import Program
 
-DWORDS = st.lists(
-    st.sampled_from([0, 1, 5, (1 << 31) - 1, 1 << 31, (1 << 32) - 4, (1 << 32) - 1]), min_size=LANES, max_size=LANES
-)
+ENDS = [0, 1, 5, (1 << 31) - 1, 1 << 31, (1 << 32) - 4, (1 << 32) - 1]
+DWORDS = st.lists(st.sampled_from(ENDS), min_size=LANES, max_size=LANES)
+MIXED = [random.Random(n).choices(ENDS, k=LANES) for n in range(4)]
 QWORD = ["mov (M1, 16) D(0,0)<2> LOW(0,0)<1;1,0>", "mov (M1, 16) D(0,1)<2> HIGH(0,0)<1;1,0>"]
 FIRST = "addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>"
 SUMS = {
@@ -53,6 +55,8 @@ SUMS = {
                                      "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
     "two high dwords": [FIRST, "add (M1, 16) LOW(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>",
                         "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> YH(0,0)<1;1,0>"],
+    "a scalar in some lanes": ["(P1) mov (M1, 16) X(0,0)<1> Y(0,3)<0;1,0>", FIRST.replace("Y(0,0)<1", "Y(0,5)<0"),
+                               "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> YH(0,3)<0;1,0>"],
     "two low dwords": [FIRST, "mov (M1, 16) HIGH(0,0)<1> LOW(0,0)<1;1,0>"],
     "signs of another dword": ["asr (M1, 16) XH(0,0)<1> SY(0,0)<1;1,0> 0x1f:ud", FIRST.replace("Y(0,0)<1", "Y(0,3)<0"),
                                "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
@@ -64,18 +68,21 @@ SUMS = {
 
 
 def probe_of(lines, running=None, **variables):
+    """Lines whose operands are results of instructions before, so that two that read one find the same value."""
     probe = Probe(running=running)
-    probe.fill(**variables, **{name: ("ud", [9] * LANES) for name in ("LOW", "HIGH", "C", "L", "H")})
+    probe.fill(**variables, **{name: ("ud", [9] * LANES) for name in ("LOW", "HIGH", "C", "L", "H")}, NONE=("ud", [0]))
+    computed = [f"or (M1, 16) {name}(0,0)<1> {name}(0,0)<1;1,0> NONE(0,0)<0;1,0>" for name in variables]
     probe.fill(Q=("uq", [77] * LANES))
-    probe.predicate("P1", 0)
+    probe.predicate("P1", 0x5A5A)
     probe.declarations += [".decl D v_type=G type=ud num_elts=32 alias=<Q, 0>"]
     probe.declarations += [f".decl S{name} v_type=G type=d num_elts=16 alias=<{name}, 0>" for name in ("LOW", "X", "Y")]
-    probe.lines += [*lines, *QWORD, "add (M1, 16) Q(0,0)<1> Q(0,0)<1;1,0> 0x1:q"]
+    probe.lines += [*computed, *lines, *QWORD, "add (M1, 16) Q(0,0)<1> Q(0,0)<1;1,0> 0x1:q"]
     return probe
 
 
 @pytest.mark.parametrize("name", SUMS)
 @CHECKED
+@example(*MIXED, 0xFFFF)
 @given(DWORDS, DWORDS, DWORDS, DWORDS, RUNNING)
 def test_qwords_equal_their_dwords(name, x, xh, y, yh, running):
     probe = probe_of(SUMS[name], running, X=("ud", x), XH=("ud", xh), Y=("ud", y), YH=("ud", yh))
@@ -85,6 +92,23 @@ def test_qwords_equal_their_dwords(name, x, xh, y, yh, running):
         wanted = [int(q) + 1 & (1 << 64) - 1 if running >> lane & 1 else 77 for lane, q in enumerate(dwords)]
         assert run["Q"][:LANES].tolist() == wanted
     assert all((found[ENGINES[0]][v] == found[ENGINES[1]][v]).all() for v in ("LOW", "HIGH", "Q"))
+
+
+@CHECKED
+@given(DWORDS, DWORDS)
+def test_lanes_at_constant_distances(y, yh):
+    """Eight lanes at distances that are no stride: their first one does not stand for all."""
+    lines = [
+        "add (M1, 16) X(0,0)<1> Y(0,3)<0;1,0> 0x13206574:uv",
+        FIRST.replace("Y(0,0)<1", "Y(0,5)<0"),
+        "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> YH(0,3)<0;1,0>",
+        *QWORD,
+    ]
+    probe = probe_of([line.replace("16", "8") for line in lines], X=("ud", y), Y=("ud", y), YH=("ud", yh))
+    del probe.lines[-3:]
+    for run in map(probe.run, ENGINES):
+        dwords = run["LOW"][:8].astype("u8") | run["HIGH"][:8].astype("u8") << np.uint64(32)
+        assert run["Q"][:8].tolist() == dwords.tolist()
 
 
 IDS = """.version 4.1

@@ -218,6 +218,7 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
         (["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> 1:ud"] * 100, [], False),
         (["barrier"], [], False),
         (["addr_add (M1_NM, 1) I(0)<1> &x 0x4:uw", "mov (M1_NM, 1) T(0,0)<1> r[I(0),0]<0;1,0>:ud"], [], False),
+        (["mov (M1, 16) x(0,0)<1> r[I(0),0]<1;1,0>:ud"], [], False),
     ],
     ids=[
         "a temporary",
@@ -233,10 +234,28 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
         "much",
         "a barrier",
         "a register by its address",
+        "registers by their address",
     ],
 )
 def test_instructions_that_may_run_without_lanes(inside, behind, is_masked):
     masked, _ = masked_in(["(a) goto (M1, 16) L", *inside, "L:", *behind])
+    assert bool(masked) == is_masked
+
+
+@pytest.mark.parametrize(
+    ("goto", "is_masked"),
+    [
+        ("(a) goto (M1, 16) L", True),
+        ("goto (M1, 16) L", True),
+        ("(a.any) goto (M1, 16) L", False),
+        ("(a) goto (M1, 1) L", False),
+        ("(a) goto (M1, 8) L", False),
+        ("goto (M3, 8) L", False),
+    ],
+)
+def test_gotos_of_which_lanes_decide_alone(goto, is_masked):
+    """Others take lanes by what others have, or not all of them."""
+    masked, _ = masked_in([goto, "add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> 1:ud", "L:"])
     assert bool(masked) == is_masked
 
 

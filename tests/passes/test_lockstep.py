@@ -45,6 +45,7 @@ def probe_of(lines, rounds=ROUNDS):
         ),
         ".decl FOUND_BYTES v_type=G type=ub num_elts=64 alias=<FOUND, 0>",
         ".decl WHERE v_type=G type=uq num_elts=16 align=GRF",
+        ".decl N_F v_type=G type=f num_elts=16 alias=<N, 0>",
         ".decl A0 v_type=A num_elts=1",
         *(f".decl {name} v_type=P num_elts=16" for name in "PQR"),
     ]
@@ -102,6 +103,8 @@ CONTINUE = ["and (M1, 16) T(0,0)<1> LEFT(0,0)<1;1,0> 1:d", "cmp.eq (M1, 16) Q T(
 REFUSED = {
     "begins apart": loop([*LOAD, STEP], front=["mov (M1, 16) N(0,0)<1> LANE(0,0)<1;1,0>"]),
     "begins in some lanes": ["cmp.gt (M1, 16) Q LANE(0,0)<1;1,0> 5:d", *loop([*LOAD, STEP], front=[f"(Q) {START}"])],
+    "begins again in some lanes": ["cmp.gt (M1, 16) Q LANE(0,0)<1;1,0> 5:d",
+        *loop([*LOAD, STEP], front=[START, f"(Q) {START.replace('0:d', '9:d')}"])],
     "begins with a packed vector": loop([*LOAD, STEP], front=["mov (M1, 16) N(0,0)<1> 0x76543210:uv"]),
     "begins without a mask": loop([*LOAD, STEP], front=["mov (M1_NM, 16) N(0,0)<1> 0:d"]),
     "begins far away": [START, "cmp.gt (M1, 16) Q LANE(0,0)<1;1,0> 5:d", "(Q) goto (M1, 16) HERE",
@@ -119,6 +122,8 @@ REFUSED = {
     "is entered in its middle": [START, "cmp.gt (M1, 16) Q LANE(0,0)<1;1,0> 5:d", "(Q) goto (M1, 16) MIDDLE",
         *loop(["add (M1, 16) SEEN(0,0)<1> SEEN(0,0)<1;1,0> 1:d", "MIDDLE:", *LOAD, STEP])],
     "steps behind a way back": loop([*LOAD, *AGAIN, *CONTINUE, "and (M1, 16) P P Q", "(P) goto (M1, 16) ROUND", STEP]),
+    "steps again in some lanes": loop([*LOAD, *CONTINUE, STEP, f"(Q) {STEP}"]),
+    "is a float": loop([*LOAD, "add (M1, 16) N_F(0,0)<1> N_F(0,0)<1;1,0> 1:f"], front=["mov (M1, 16) N_F(0,0)<1> 0:f"]),
     "steps in the first half": loop([*LOAD, STEP.replace("16", "8")]),
     "steps by other lanes": loop([*LOAD, "add (M1, 16) M(0,0)<1> M(0,0)<1;1,0> 1:w",
         "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> M(0,0)<0;8,1>"], front=[START, START.replace("N(", "M(")]),

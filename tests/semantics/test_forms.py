@@ -74,6 +74,13 @@ def test_random_forms(seed):
 FLOAT_NAMES = [name for name, kind in KINDS.items() if any("f" in family for family in kind.families)]
 
 
+def test_denormals_of_bf_become_floats():
+    """A plain move keeps them (test_denormals.py), one that computes does not."""
+    tiny, normal = 2.0**-130, 2.0**-120
+    sources = [Operand("bf", modifier, (tiny, normal) * 8) for modifier in ("", "(-)")]
+    check([Form("mov", "f", (x,), saturate, "up", True, ()) for x in sources for saturate in (False, True)], "pvc")
+
+
 MOVES = {"mov": ("f", "hf", "d"), "mov of df": ("df", "d"), "mov to or from df": ("f", "df", "hf")}
 """Types between which denormals are moved; those of the last are of programs in which code takes them as zeros."""
 

@@ -286,7 +286,8 @@ def expected(form, i):
     found = scalar.result(name, types, values, form.dst, form.saturate, mode, modified)
     all_types = [s.type for s in form.sources]
     executed = all_types[0] if len(set(all_types)) == 1 else scalar.execution_type(all_types, form.dst)
-    copied = plain and not form.saturate and executed == form.dst
+    widened = form.name == "mov" and (executed, form.dst) == ("bf", "f")
+    copied = plain and not form.saturate and (executed == form.dst or widened)
     keeps = copied or form.dst in INTEGERS or not any(t in FLOATS for t in types)
     return found if keeps else flushed(form, found, form.dst)
 

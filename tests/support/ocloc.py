@@ -23,8 +23,9 @@ def driver(tmp_path, monkeypatch):
     script.write_text(
         f"#!{sys.executable}\nimport json, os, shutil, sys, time\nhere = {str(folder)!r}\n"
         "with open(f'{here}/calls', 'a') as f: f.write(json.dumps(sys.argv[1:]) + '\\n')\n"
-        "plan = json.load(open(f'{here}/plan'))\nprint(plan['said'], end='')\ntime.sleep(plan['sleep'])\n"
-        f"if plan['zebin']: shutil.copy({str(DATA / 'zebins' / 'xelp.bin')!r}, plan['zebin'])\nsys.exit(plan['code'])\n"
+        "plan = json.load(open(f'{here}/plan'))\nprint(plan['said'], end='', flush=True)\ntime.sleep(plan['sleep'])\n"
+        f"if plan['zebin']: shutil.copy({str(DATA / 'zebins' / 'xelp.bin')!r}, plan['zebin'])\n"
+        "if plan['code'] < 0: os.kill(os.getpid(), -plan['code'])\nsys.exit(plan['code'])\n"
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import threading
@@ -248,5 +249,10 @@ def _no_program(path: str, file: str, device: str, output: str, code: int) -> Fo
         return _failed("C015", "the installed ocloc takes LLVM's bitcode, and not its text", path, hint)
     lines = [line.strip() for line in output.splitlines()]
     reasons = [line.removeprefix("Error: ") for line in lines if line and not line.startswith(_CHATTER)]
+    if code < 0:
+        name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
+        message = f"the compiler failed with {name}" + (f" and said: {reasons[-1]}" if reasons else "")
+        hint = f"this is a fault of the compiler: -cl-opt-disable, another device or a newer one may help: {RELEASES}"
+        return _failed("C015", message, path, hint)
     message = f"the compiler says: {reasons[0]}" if reasons else f"the compiler gives no reason, and ended with {code}"
     return _failed("C015", message, path)

@@ -347,19 +347,18 @@ def install(folder: str) -> Path:
     return icd
 
 
-def icd_folder() -> str:
-    """A folder of the cache with the file with which loaders find the driver; missing parts are made.
+def icd_folder(driver: Path) -> str:
+    """A folder beside the driver with the file with which loaders find it; missing parts are made.
 
     The file names a path, which is another one in a copy of the cache.
 
     Raises:
-        FileError: it cannot be built or written.
+        FileError: it cannot be written.
     """
-    path = library_path()
-    folder = path.parent / path.stem
+    folder = driver.parent / driver.stem
     folder.mkdir(mode=0o700, exist_ok=True)
     icd = folder / ICD_FILE
-    contents = os.fsencode(f"{path}\n")
+    contents = os.fsencode(f"{driver}\n")
     if not icd.exists() or icd.read_bytes() != contents:
         write_bytes(str(icd), contents)
     return str(folder)

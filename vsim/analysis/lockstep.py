@@ -120,9 +120,8 @@ class _Ways:
             return None
         starts = flow.starts[bisect_left(flow.starts, header) : bisect_left(flow.starts, places.stop)]
         entries = [(way, n) for n in starts for way in self.before.get(n, ()) if way not in places]
-        backs = [(start, n) for start in starts for n in self.after[start] if n <= header]
         front = flow.block_of(header - 1) if header else -1
-        if entries != [(front, header)] or backs != [(starts[-1], header)]:
+        if entries != [(front, header)]:
             return None
         graph: Graph = {start: {n for n in self.after[start] if n in places and n != header} for start in starts}
         repeated = [range(t, s + 1) for s, t in inside]

@@ -18,7 +18,6 @@ from visakit.language.program import Function, Instruction
 from vsim.analysis.arrays.lane_writes import LaneWrites, lane_writes
 from vsim.analysis.register_accesses import Accesses
 from vsim.analysis.uniformity import is_lanewise
-from vsim.semantics.products import is_wide_product
 from vsim.semantics.registers import layout_of
 
 _LAID_OUT = frozenset((Payload.CHANNELS, Payload.DWORD, Payload.QWORDS, Payload.BLOCKS, Payload.ELEMENTS))
@@ -86,11 +85,7 @@ def _narrowed(i: Instruction, lanes: int, independent: bool) -> Instruction:
     if desc.flow is Flow.GOTO and not execution.offset:
         return _for_lanes(i, Execution(lanes, execution.mask))
     is_simple = desc.access is Access.NONE or desc.payload in _LAID_OUT
-    if (
-        desc.flow is not Flow.NEXT
-        or not (is_lanewise(i) or is_wide_product(i) or desc.semantics == "addr_add")
-        or not is_simple
-    ):
+    if desc.flow is not Flow.NEXT or not is_lanewise(i) or not is_simple:
         return i
     if execution.offset >= lanes:
         return _mark(i)

@@ -11,6 +11,7 @@ from visakit.language.operands import SCALAR, General, Immediate, Predicate
 from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import covers_all
 from vsim.semantics.core import BY_LANE
+from vsim.semantics.products import is_wide_product
 
 
 def takes_one_way(instruction: Instruction, uniform: frozenset[int], lanes: int) -> bool:
@@ -74,7 +75,8 @@ def sets_one_bit(instruction: Instruction) -> bool:
 def is_lanewise(instruction: Instruction) -> bool:
     """Whether the result of an instruction in a lane depends on this lane's operands alone."""
     semantics = instruction.desc.semantics
-    return semantics in BY_LANE or (semantics == "setp" and sets_one_bit(instruction))
+    of_lane = semantics in BY_LANE or semantics == "addr_add" or is_wide_product(instruction)
+    return of_lane or (semantics == "setp" and sets_one_bit(instruction))
 
 
 def _has_lanes(function: Function, var: int, lanes: int) -> bool:

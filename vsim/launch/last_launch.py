@@ -59,7 +59,7 @@ class LastLaunch(NamedTuple):
         changed = [n for n, (value, known) in enumerate(pairs) if value is not known and not _same(value, known)]
         if not changed:
             return self
-        if not all(_is_number(arguments[n]) and type(arguments[n]) is type(self.arguments[n]) for n in changed):
+        if not all(_is_number(arguments[n]) for n in changed):
             return None
         dispatch = with_numbers(self.dispatch, [(n, convert(n, arguments[n])) for n in changed])
         if dispatch is None:

@@ -371,8 +371,8 @@ class _Blocks(NamedTuple):
 
 def _is_by_lane(i: Instruction, count: int) -> bool:
     """Whether lanes of an instruction compute what their own operands say; ``count``: how many there are."""
-    moves = (i.desc.moves_states and count == 1) or i.desc.semantics == "addr_add"
-    return (moves or is_lanewise(i) or is_wide_product(i)) and not any(f.kind in "rw" for f in i.desc.fields)
+    moves = i.desc.moves_states and count == 1
+    return (moves or is_lanewise(i)) and not any(f.kind in "rw" for f in i.desc.fields)
 
 
 def _vectors(i: Instruction, grf_size: int, register: General | None) -> Iterator[tuple[VectorOperand, bool]]:

@@ -59,7 +59,7 @@ def source_value(stopped: StoppedThreads, name: str) -> DebugValue | NamedMemory
         raise problem(EXPRESSION, f"'{base}' has no value here: the compiler keeps it nowhere", "step on, or back")
     kind, offset = _member(name, variable, path)
     try:
-        return _Reading(stopped, name, kind, offset, place).value()
+        return _Reading(stopped, name, kind, offset, place, kind.size < variable.type.size).value()
     except UnknownLocation as reason:
         raise problem(EXPRESSION, f"'{name}' cannot be shown: {reason}") from None
 
@@ -85,10 +85,13 @@ def leaves(name: str, own: SourceType) -> list[str]:
 
 
 class _Reading:
-    """Reads a number, or finds an array, in all lanes of stopped threads."""
+    """Reads a number, or finds an array, in all lanes of stopped threads; ``is_part``: it is a part of a variable."""
 
-    def __init__(self, stopped: StoppedThreads, name: str, kind: SourceType, offset: int, place: LocationEntry) -> None:
+    def __init__(
+        self, stopped: StoppedThreads, name: str, kind: SourceType, offset: int, place: LocationEntry, is_part: bool
+    ) -> None:
         self.stopped, self.name, self.kind, self.offset, self.place = stopped, name, kind, offset, place
+        self.is_part = is_part
         self.uses_lane = False
         element = kind
         while element.items is not None:
@@ -128,6 +131,8 @@ class _Reading:
         if isinstance(where, int):
             return _Seat(address=where + offset)
         if isinstance(where, bytes):
+            if self.is_part and not parts[0].size:  # Compilers do not write which part of a variable they mean.
+                raise UnknownLocation("the compiler does not say which part of the variable is constant")
             return _Seat(constant=(where + bytes(offset + 8))[offset : offset + self.dtype.itemsize])
         if where is None:
             raise UnknownLocation("the compiler does not keep it here")

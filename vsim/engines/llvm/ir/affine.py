@@ -333,7 +333,7 @@ def affine_masked(x: Value, mask: Value) -> AffineLanes | None:
     distances separately. Example: local ids of 32 lanes from a multiple of 32 on, and 15: two rows of 0 to 15.
     """
     known, kept, b, t = x.facts.affine, mask.constant, x.builder, x.type
-    if known is None or kept is None or known.row_stride is not None or known.steps:
+    if known is None or kept is None or known.row_stride is not None:
         return None
     if not all(isinstance(n, AssumedMask) for n in known.assumptions):
         return None
