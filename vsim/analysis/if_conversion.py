@@ -28,6 +28,7 @@ from visakit.language.program import FIRST_VARIABLE, Instruction
 from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
 from vsim.analysis.named_registers import computed_from
 from vsim.analysis.register_accesses import Accesses, Bank, Register
+from vsim.analysis.uniformity import is_scalar
 from vsim.analysis.waiting import touches_memory
 from vsim.semantics.refused import RAW_MESSAGES
 from vsim.semantics.registers import takes_address
@@ -163,7 +164,7 @@ class _Temporaries:
         self.function = function = flow.function
         self.instructions = function.instructions
         self.others: set[_Register] = set()
-        """Registers that some block reads before it writes them, or reads in another place."""
+        """Registers that some block reads before it writes them, or reads in other places, too."""
         aliases = ((n, v.alias) for n, v in enumerate(function.variables, FIRST_VARIABLE) if v.alias is not None)
         self.others |= {("V", var) for n, alias in aliases for var in (n, alias[0])}
         for start, end in flow.blocks():
@@ -189,8 +190,8 @@ class _Temporaries:
 
     def _note_reads(self, values: tuple[object, ...], written: dict[_Register, object]) -> None:
         for value in values:
-            register = _register(value)
-            if register is not None and (register not in written or written[register] != _place(value)):
+            register, whole = _register(value), isinstance(value, General) and not is_scalar(value)
+            if register is not None and (whole or register not in written or written[register] != _place(value)):
                 self.others.add(register)
 
     def has(self, n: int) -> bool:
