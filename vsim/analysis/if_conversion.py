@@ -84,11 +84,11 @@ class _Candidates:
         self.temporaries = _Temporaries(flow)
 
     def found(self) -> frozenset[int]:
-        """The greatest set in which no goto has another branch, or the target of one, before its own target."""
+        """The greatest set in which no goto has another branch or call, or the target of one, before its own target."""
         found = {n: target for n, target in self._short()}
         while True:
             ends = sorted(n for n in self._terminators() if n not in found)
-            targets = sorted({t for n in ends for t in self.flow.targets(self.instructions[n])} | self._entrances())
+            targets = sorted({t for n in ends for t in self.flow.targets(self.instructions[n])})
             kept = {
                 n: target
                 for n, target in found.items()
@@ -100,10 +100,6 @@ class _Candidates:
 
     def _terminators(self) -> Iterator[int]:
         return (n for n, i in enumerate(self.instructions) if i.desc.flow.is_terminator)
-
-    def _entrances(self) -> set[int]:
-        """Where blocks begin that no branch leads to."""
-        return {*self.flow.subroutines, *(after for sites in self.flow.return_sites.values() for after in sites)}
 
     def _short(self) -> Iterator[tuple[int, int]]:
         """Gotos over few instructions, with their targets."""
