@@ -107,7 +107,7 @@ class KnownValues:
         if compute is None or not isinstance(dst, General) or dst.modifier or self.written[n] != [place]:
             return None
         if self.function.variable_type(dst.var) not in _DWORDS:
-            return None  # The place has another name with a type of its own.
+            return None  # A name of another type for the same bytes.
         operands = [self.before(n, i.args[name], steps - 1) for name in sources_of(i)]
         known = [x for x in operands if x is not None]
         return compute(*known) & 0xFFFFFFFF if len(known) == len(operands) else None
