@@ -132,6 +132,8 @@ def masked_in(lines):
     """The gotos of the lines that become masks, and how many blocks the lines are then."""
     probe = probe_of(lines, [[0] * LANES] * 2, dict.fromkeys("abc", 1))
     probe.declarations += [".decl T v_type=G type=ud num_elts=16 align=GRF", ".decl I v_type=A num_elts=1"]
+    probe.declarations += [".decl U v_type=G type=ud num_elts=16 align=GRF"]
+    probe.declarations += [".decl UD v_type=G type=d num_elts=16 alias=<U, 0>"]
     probe.declarations += [".decl R v_type=G type=ud num_elts=64 align=GRF"]
     probe.declarations += [".decl C v_type=G type=ud num_elts=16 align=GRF", ".decl S v_type=S num_elts=1"]
     function = Program(build_text(probe._text(), probe.platform)).image.module.kernels[0]
@@ -207,6 +209,11 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
     [
         ([TEMPORARY, "add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<0;1,0>"], [], True),
         ([TEMPORARY], ["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<0;1,0>"], False),
+        ([TEMPORARY], [TEMPORARY, "add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<1;1,0>"], False),
+        ([TEMPORARY], [f"(b) {TEMPORARY}", "add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<0;1,0>"], False),
+        (["mov (M1_NM, 16) T(0,0)<1> 3:ud"], [], False),
+        ([TEMPORARY.replace("T", "U")], [], False),
+        ([TEMPORARY, TEMPORARY.replace("0)", "4)", 1)], [], False),
         ([TEMPORARY], ["gather4_scaled.R (M1, 16) T6 0x0:ud x.0 T.0"], False),
         ([TEMPORARY], ["sample_lz.RGBA (M1, 16) 0x0:uw S T6 R.0 x.0 T.0 x.0"], False),
         ([TEMPORARY], [TEMPORARY, "addr_add (M1_NM, 1) I(0)<1> &T 0x0:uw"], False),
@@ -216,6 +223,7 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
         (["movs (M1_NM, 1) S(0) 1:ud"], [], True),
         (["movs (M1_NM, 1) S(0) 1:ud"], ["sample_3d.RGBA (M1, 16) 0x0:uw S T6 x.0 x.0 x.0 x.0"], False),
         (["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> 1:ud"] * 100, [], False),
+        (["mov (M1_NM, 1) %cr0(0,0)<1> 0x30:ud"], [], False),
         (["barrier"], [], False),
         (["addr_add (M1_NM, 1) I(0)<1> &x 0x4:uw", "mov (M1_NM, 1) T(0,0)<1> r[I(0),0]<0;1,0>:ud"], [], False),
         (["mov (M1, 16) x(0,0)<1> r[I(0),0]<1;1,0>:ud"], [], False),
@@ -223,6 +231,11 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
     ids=[
         "a temporary",
         "a register that is read behind",
+        "a register that is read whole behind",
+        "a register that may be written behind",
+        "a whole register",
+        "a register with another name",
+        "two elements of a register",
         "a register that a message takes behind",
         "a register that is a coordinate behind",
         "a register whose address is taken behind",
@@ -232,6 +245,7 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
         "a sampler",
         "a sampler that is read behind",
         "much",
+        "the control register",
         "a barrier",
         "a register by its address",
         "registers by their address",
@@ -240,6 +254,21 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
 def test_instructions_that_may_run_without_lanes(inside, behind, is_masked):
     masked, _ = masked_in(["(a) goto (M1, 16) L", *inside, "L:", *behind])
     assert bool(masked) == is_masked
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_elements_beside_a_temporary(engine):
+    """Two blocks write an element each, and one reads both: then that of the first one counts only if lanes ran there."""
+    lines = [
+        "(a) goto (M1, 16) L",
+        "mov (M1_NM, 1) T(0,4)<1> 5:ud",
+        "add (M1, 16) y(0,0)<1> y(0,0)<1;1,0> T(0,4)<0;1,0>",
+    ]
+    lines += ["L:", TEMPORARY, "add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<1;1,0>"]
+    for bits in (0xFFFF, 0xFFFE):
+        probe = probe_of(lines, [[10] * LANES] * 2, {"a": bits})
+        probe.declarations.append(".decl T v_type=G type=ud num_elts=16 align=GRF")
+        assert probe.run(engine)["x"][[0, 1, 4]].tolist() == [13, 10, 10 if bits == 0xFFFF else 15]
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,10 @@ COMPUTED = {
         f"mul (M1, 1) DESC(0,0)<1> LANE(0,1)<0;1,0> {PLAIN:#x}:ud",
     ],
     "memory": ["svm_block_ld (1) OUT(0,0)<0;1,0> BOTH.0", f"add (M1, 1) DESC(0,0)<1> BOTH(0,0)<0;1,0> {PLAIN:#x}:ud"],
+    "bits of a float": [  # 2.0 is 0x40000000
+        ".decl DESC_F v_type=G type=f num_elts=2 alias=<DESC, 0>", "mov (M1, 1) DESC_F(0,1)<1> 2:ud",
+        f"add (M1, 1) DESC(0,0)<1> DESC(0,1)<0;1,0> {PLAIN - 0x40000000 & 0xFFFFFFFF:#x}:ud",
+    ],
     "a predicate": [
         "cmp.gt (M1, 1) P LANE(0,3)<0;1,0> 2:ud", "mov (M1, 1) DESC(0,0)<1> 0x123456:ud",
         f"(P) mov (M1, 1) DESC(0,0)<1> {PLAIN:#x}:ud",

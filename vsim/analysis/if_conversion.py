@@ -28,6 +28,7 @@ from visakit.language.program import FIRST_VARIABLE, Instruction
 from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
 from vsim.analysis.named_registers import computed_from
 from vsim.analysis.register_accesses import Accesses, Bank, Register
+from vsim.analysis.uniformity import is_scalar
 from vsim.analysis.waiting import touches_memory
 from vsim.semantics.refused import RAW_MESSAGES
 from vsim.semantics.registers import takes_address
@@ -83,11 +84,11 @@ class _Candidates:
         self.temporaries = _Temporaries(flow)
 
     def found(self) -> frozenset[int]:
-        """The greatest set in which no goto has another branch, or the target of one, before its own target."""
+        """The greatest set in which no goto has another branch or call, or the target of one, before its own target."""
         found = {n: target for n, target in self._short()}
         while True:
             ends = sorted(n for n in self._terminators() if n not in found)
-            targets = sorted({t for n in ends for t in self.flow.targets(self.instructions[n])} | self._entrances())
+            targets = sorted({t for n in ends for t in self.flow.targets(self.instructions[n])})
             kept = {
                 n: target
                 for n, target in found.items()
@@ -99,10 +100,6 @@ class _Candidates:
 
     def _terminators(self) -> Iterator[int]:
         return (n for n, i in enumerate(self.instructions) if i.desc.flow.is_terminator)
-
-    def _entrances(self) -> set[int]:
-        """Where blocks begin that no branch leads to."""
-        return {*self.flow.subroutines, *(after for sites in self.flow.return_sites.values() for after in sites)}
 
     def _short(self) -> Iterator[tuple[int, int]]:
         """Gotos over few instructions, with their targets."""
@@ -163,7 +160,7 @@ class _Temporaries:
         self.function = function = flow.function
         self.instructions = function.instructions
         self.others: set[_Register] = set()
-        """Registers that some block reads before it writes them, or reads in another place."""
+        """Registers that some block reads before it writes them, or reads in other places, too."""
         aliases = ((n, v.alias) for n, v in enumerate(function.variables, FIRST_VARIABLE) if v.alias is not None)
         self.others |= {("V", var) for n, alias in aliases for var in (n, alias[0])}
         for start, end in flow.blocks():
@@ -189,8 +186,8 @@ class _Temporaries:
 
     def _note_reads(self, values: tuple[object, ...], written: dict[_Register, object]) -> None:
         for value in values:
-            register = _register(value)
-            if register is not None and (register not in written or written[register] != _place(value)):
+            register, whole = _register(value), isinstance(value, General) and not is_scalar(value)
+            if register is not None and (whole or register not in written or written[register] != _place(value)):
                 self.others.add(register)
 
     def has(self, n: int) -> bool:

@@ -18,6 +18,7 @@ from vsim.semantics.core import sources_of
 from vsim.semantics.registers import Layout
 
 _OPERATIONS: dict[str, Callable[..., int]] = {"mov": int, "add": operator.add, "or": operator.or_}
+_DWORDS = (types.UD, types.D)
 _MOST_STEPS = 64
 """How many instructions are followed back."""
 
@@ -65,11 +66,11 @@ class KnownValues:
             steps: how many instructions are followed back.
         """
         if isinstance(op, Immediate):
-            return op.bits if op.type in (types.UD, types.D) and not op.modifier else None
+            return op.bits if op.type in _DWORDS and not op.modifier else None
         if not isinstance(op, General) or op.region != SCALAR or op.modifier or not steps:
             return None
         place = self._place(op, 1)
-        if self.function.variable_type(op.var) not in (types.UD, types.D) or self._is_given(place):
+        if self.function.variable_type(op.var) not in _DWORDS or self._is_given(place):
             return None
         return self._written_before(number, place, steps)
 
@@ -105,6 +106,8 @@ class KnownValues:
         dst = i.args.get("dst")
         if compute is None or not isinstance(dst, General) or dst.modifier or self.written[n] != [place]:
             return None
+        if self.function.variable_type(dst.var) not in _DWORDS:
+            return None  # A name of another type for the same bytes.
         operands = [self.before(n, i.args[name], steps - 1) for name in sources_of(i)]
         known = [x for x in operands if x is not None]
         return compute(*known) & 0xFFFFFFFF if len(known) == len(operands) else None
