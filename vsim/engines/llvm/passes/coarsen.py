@@ -164,7 +164,9 @@ def _waits_often(lines: Sequence[str]) -> bool:
         return False
     hot = likely_blocks(blocks)
     loops = loops_of({name: block.successors for name, block in blocks.items() if name in hot})
-    return any(sum(sizes[b] for b in loop) <= LINES_PER_BARRIER * sum(waits[b] for b in loop) for loop in loops.values())
+    return any(
+        sum(sizes[b] for b in loop) <= LINES_PER_BARRIER * sum(waits[b] for b in loop) for loop in loops.values()
+    )
 
 
 def coarsen(text: str, most: int, vectors: int, instructions: int) -> tuple[str, int]:
