@@ -183,6 +183,18 @@ def test_barriers_that_are_close_to_each_other(monkeypatch):
     assert (run(text, 4, 1, "llvm") == run(text, 4, 1, "numpy")).all()
 
 
+def test_barriers_that_are_close_to_each_other_in_a_loop(monkeypatch):
+    """Count where the rest of the kernel is long."""
+    rounds, exchanges = ROUNDS.replace("@", ""), LOOP.replace("@", "_loop").format(EXCHANGE)
+    ways = WAYS.replace("@", "0") + WAYS.replace("@", "1")
+    monkeypatch.setattr(coarsen, "LINES_PER_BARRIER", 100)
+    monkeypatch.setattr(coarsen, "MAXIMUM_LINES", {2: 1, 4: 1})
+    assert together(HEAD + rounds + EXCHANGE + ways + TAIL, 4) == 1
+    text = HEAD + rounds + exchanges + ways + TAIL
+    assert together(text, 4) == 2
+    assert (run(text, 4, 3, "llvm") == run(text, 4, 3, "numpy")).all()
+
+
 @pytest.mark.parametrize("first", PIECES)
 @effort(4, 0.5, shrink=False)
 @given(

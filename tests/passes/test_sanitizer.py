@@ -154,6 +154,12 @@ def test_an_access_that_the_guard_does_not_know_is_an_error(line):
         sanitize.guarded(f"define void @group(ptr %ctx) {{\nentry:\n  {line}\n  ret void\n}}")
 
 
+def test_copies_and_anchors_are_known():
+    lines = ['%y = call i64 asm "", "=r,0"(i64 %x)', "call void (...) @llvm.fake.use(i64 %y)"]
+    found = sanitize.guarded("\n  ".join(["define void @group(i64 %x) {\nentry:", *lines, "ret void\n}"]))
+    assert all(f"  {line}\n" in found for line in lines)
+
+
 def test_code_without_the_guard_has_nothing_of_it(monkeypatch):
     monkeypatch.delenv("VISAKIT_GUARD", raising=False)
     loaded = program("mov (M1, 16) W(0,0)<1> 0x0:ud")

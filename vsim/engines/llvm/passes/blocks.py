@@ -10,6 +10,8 @@ from vsim.analysis.dominators import Graph, immediate_dominators
 from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET, TYPE, End, Line, read_end
 
 FUNCTION = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
+ENDS = ("  br ", "  ret ", "  switch ", "  unreachable", "  indirectbr ")
+"""What lines that end blocks begin with."""
 _PHI = re.compile(rf"phi {TYPE} (.*)")
 _NO_END = End("")
 

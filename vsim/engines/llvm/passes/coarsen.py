@@ -9,16 +9,18 @@ a thread could wait in serialised code, there is no second form.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence, Set
 
-from vsim.engines.llvm.passes.blocks import blocks_of
+from vsim.engines.llvm.passes.blocks import ENDS, blocks_of, likely_blocks, loops_of
 from vsim.engines.llvm.passes.thread_copies import ORDERED, Impossible, ThreadCode, ThreadCopies
 
 MAXIMUM_LINES = {2: 1700, 4: 1300}
 """Lines of a thread's code up to which so many threads are coarsened: all lines may be compiled so many times."""
 LINES_PER_BARRIER, LINES_WITH_CLOSE_BARRIERS = 240, 7000
-"""Lines of a thread's code for each barrier, and in all, up to which two threads are coarsened in spite of private
-loops and of ``MAXIMUM_LINES``: resuming takes much of the time then, as in functions of work-groups.
+"""Lines for each barrier, of a thread's code or of a loop around barriers, and lines of the code in all, up to which
+two threads are coarsened in spite of private loops and of ``MAXIMUM_LINES``: resuming takes much of the time then, as
+in functions of work-groups and in reductions. Cold lines of loops do not count.
 """
 LINES_PER_INSTRUCTION = 14
 """Lines of a thread's code for each instruction of the kernel. Where there are more, most are those of lanes that are
@@ -146,6 +148,27 @@ class CoarsenedKernel(ThreadCopies):
         return lines + self.end(block)
 
 
+def _waits_often(lines: Sequence[str]) -> bool:
+    """Whether barriers are close to each other in the code of a thread, or in a loop of it."""
+    sizes, waits, outline, here = Counter[str](), Counter[str](), list[str](), ""
+    for line in lines:
+        here = line[:-1] if line.endswith(":") else here
+        sizes[here] += 1
+        waits[here] += bool(_SUSPEND.fullmatch(line))
+        if line.endswith(":") or line.startswith(ENDS):
+            outline.append(line)
+    if len(lines) <= LINES_PER_BARRIER * waits.total():
+        return True
+    blocks = blocks_of(outline, switches=True)
+    if not blocks:
+        return False
+    hot = likely_blocks(blocks)
+    loops = loops_of({name: block.successors for name, block in blocks.items() if name in hot})
+    return any(
+        sum(sizes[b] for b in loop) <= LINES_PER_BARRIER * sum(waits[b] for b in loop) for loop in loops.values()
+    )
+
+
 def coarsen(text: str, most: int, vectors: int, instructions: int) -> tuple[str, int]:
     """A module whose ``kernel``, a coroutine, runs several threads from one on, and their number; the unchanged text
     and 1 if that is impossible or too large.
@@ -163,8 +186,7 @@ def coarsen(text: str, most: int, vectors: int, instructions: int) -> tuple[str,
     behind = lines.index("  ret ptr %handle", end) + 1
     finish = lines.index("}", behind)
     code_lines = [*lines[first:end], *lines[behind:finish]]
-    most_lines = LINES_PER_BARRIER * sum(bool(_SUSPEND.fullmatch(line)) for line in code_lines)
-    waits_often = len(code_lines) <= min(most_lines, LINES_WITH_CLOSE_BARRIERS)
+    waits_often = len(code_lines) <= LINES_WITH_CLOSE_BARRIERS and _waits_often(code_lines)
     maximum = MAXIMUM_LINES | ({2: LINES_WITH_CLOSE_BARRIERS} if waits_often else {})
     count = most
     while count > 1 and (len(code_lines) > maximum[count] or count * vectors > MOST_VECTORS):

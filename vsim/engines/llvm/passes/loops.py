@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from vsim.engines.llvm.ir.emitter import UNLIKELY
-from vsim.engines.llvm.passes.blocks import FUNCTION, Block, blocks_of, innermost_loops, likely_blocks
+from vsim.engines.llvm.passes.blocks import ENDS, FUNCTION, Block, blocks_of, innermost_loops, likely_blocks
 from vsim.engines.llvm.passes.lines import Line, result_type
 
 LONG = 3000
 """Lines of a function without loops that no pass over loops is for."""
 _THREADS = "begin"
 """The header of the loop over threads (``support/driver.ll``)."""
-_ENDS = ("  br ", "  ret ", "  switch ", "  unreachable", "  indirectbr ")
-"""What lines that end blocks begin with."""
 
 
 def with_changed_loops(module: str, *passes: Callable[[InnermostLoops], None]) -> str:
@@ -23,7 +21,7 @@ def with_changed_loops(module: str, *passes: Callable[[InnermostLoops], None]) -
 
     def changed(function: str) -> str:
         lines = function.split("\n")
-        outline = blocks_of(line for line in lines[1:-1] if line.endswith(":") or line.startswith(_ENDS))
+        outline = blocks_of(line for line in lines[1:-1] if line.endswith(":") or line.startswith(ENDS))
         if outline is None or (len(lines) > LONG and not InnermostLoops(outline).loops):
             return function
         blocks = blocks_of(lines[1:-1])

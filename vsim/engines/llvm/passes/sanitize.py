@@ -36,8 +36,8 @@ _LOAD = re.compile(rf"(%[\w.]+ = load (?:atomic |volatile )*{MEMORY_TYPE}, )ptr 
 _STORE = re.compile(rf"(store (?:atomic |volatile )*{MEMORY_TYPE} .*, )ptr (%[\w.]+)(.*)")
 _ATOMIC = re.compile(rf"(%[\w.]+ = (?:atomicrmw \w+|cmpxchg) )ptr (%[\w.]+)(, {MEMORY_TYPE} .*)")
 _CALL = re.compile(r"((?:%[\w.]+ = )?call [^@(]*)(@[\w.]+)\((.*)\)([^)]*)")
-_OF_HOST = re.compile(r"call void %[\w.]+\(\)")
-"""A call of a function of the host, which is given no memory."""
+_OF_HOST = re.compile(r'call void %[\w.]+\(\)|%[\w.]+ = call i64 asm "", .*|call void \(\.\.\.\) @llvm\.fake\.use\(.*')
+"""A call of a function of the host, which is given no memory; a copy of a value, and an anchor, which are no code."""
 _DEFINE = re.compile(r"(define [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _DECLARE = re.compile(r"(declare [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _ALLOCA = re.compile(rf"(%[\w.]+) = alloca {MEMORY_TYPE}")
