@@ -98,6 +98,25 @@ def test_lanes_that_left_an_inner_loop_keep_live_values(engine):
     assert probe.run(engine)["TOTAL"][:LANES].tolist() == expected
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("around", [0, 0xFFFF, 0x0F0F])
+def test_a_register_that_one_branch_alone_writes(around, engine):
+    """It begins with zeros for lanes that all go around the branch; the code behind is reached both ways."""
+    probe = Probe()
+    probe.fill(SEEN=("ud", [9] * LANES), X=("ud", range(LANES)))
+    probe.predicate("AROUND", around)
+    probe.declarations.append(".decl V v_type=G type=ud num_elts=16 align=GRF")
+    probe.lines += [
+        "(AROUND) goto (M1, 16) BEHIND",
+        "mov (M1_NM, 16) V(0,0)<1> X(0,0)<1;1,0>",
+        *["add (M1_NM, 16) V(0,0)<1> V(0,0)<1;1,0> 3:ud"] * 60,  # more than become a mask
+        "BEHIND:",
+        "mov (M1, 16) SEEN(0,0)<1> V(0,0)<1;1,0>",
+    ]
+    found = probe.run(engine)["SEEN"][:LANES].tolist()
+    assert found == [0 if around == 0xFFFF else 180 + lane for lane in range(LANES)]
+
+
 def selects_of(loop):
     """The instructions with which the IR merges lanes, of a loop over X and N, of which N is read afterwards."""
     text = (
