@@ -15,7 +15,6 @@ from vsim_programs import program_of
 from visakit.objects.elf import read_elf
 from visakit.objects.spirv import instructions, may_wait, words
 from visakit.objects.zebin import spirv_of
-from vsim.analysis.lanes.waiting import lanes_may_wait
 from vsim.engines.llvm.pipeline import translate
 from vsim.engines.llvm.plan import geometry, row_of
 from vsim.engines.llvm.variant import Variant
@@ -113,8 +112,9 @@ def test_without_the_word_of_the_spirv_lanes_may_wait(damage):
     section = elf.section(".spv")
     assert section is not None
     section.data = {"none": b"", "cut": section.data[:-2]}.get(damage, section.data)
-    image = read_program(elf.write(), "program")
-    assert lanes_may_wait(image, image.module.kernels[0]) == (damage != "no damage")
+    program = Program(read_program(elf.write(), "program"))
+    dispatch = bound(program, "exchange", (LANES,), (16,), work())
+    assert dispatch.lanes_may_wait == (damage != "no damage")
 
 
 def test_instructions_of_the_programs():

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from vsim.analysis.lanes.waiting import lanes_may_wait
 from vsim.engines.llvm.host.surfaces import made_for
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import begins_rows, threads_in_flight, threads_together
@@ -89,7 +88,7 @@ class Variant(NamedTuple):
             surfaces=made_for(dispatch),
             checks=tuple(sorted(checks)),
             exact=dispatch.exact,
-            lanes_may_wait=lanes_may_wait(dispatch.image, dispatch.kernel),
+            lanes_may_wait=dispatch.lanes_may_wait,
             threads=_threads_at_once(dispatch),
         )
 
