@@ -13,6 +13,9 @@ from vsim.program import Program
 DECLARATIONS = [
     *(f".decl {n}D v_type=G type=ud num_elts=32 alias=<{n}, 0>" for n in "QRS"),
     *(f".decl {n}{k} v_type=G type=ud num_elts=16 align=GRF" for n in "XY" for k in (0, 1)),
+    *(f".decl {n}{k}S v_type=G type=d num_elts=16 alias=<{n}{k}, 0>" for n in "XY" for k in (0, 1)),
+    ".decl RDS v_type=G type=d num_elts=32 alias=<R, 0>",
+    ".decl TERM v_type=G type=ud num_elts=16 align=GRF",
     ".decl PAIR v_type=G type=ud num_elts=32 align=GRF",
 ]
 CONSTANTS = ["0xffffffff:ud", "0x0:ud", "0x8421fedc:ud"]
@@ -24,6 +27,57 @@ def on(op, other, mask="M1", which=(0, 1), predicate=""):
     """An operation on halves, with those of a variable of qwords, or with an operand."""
     operands = [f"{other}(0,{k})<2;1,0>" if other in ("QD", "RD") else other.replace("#", str(k)) for k in (0, 1)]
     return [f"{predicate}{op} ({mask}, 16) X{k}(0,0)<1> X{k}(0,0)<1;1,0> {operands[k]}" for k in which]
+
+
+def product(x, y, *terms, sign=""):
+    """Both halves of a product of dwords in X0 and X1, and products of dwords that are added to the high half."""
+    lines = [f"mul (M1, 16) Y0{sign}(0,0)<1> {x} {y}", f"mulh (M1, 16) Y1{sign}(0,0)<1> {x} {y}"]
+    for one, other in terms:
+        lines += [f"mul (M1, 16) TERM(0,0)<1> {one} {other}", f"{ADD} Y1(0,0)<1;1,0> TERM(0,0)<1;1,0>"]
+    return [*lines, *(f"mov (M1, 16) X{k}(0,0)<1> Y{k}(0,0)<1;1,0>" for k in (0, 1))]
+
+
+ADD = "add (M1, 16) Y1(0,0)<1>"
+X0, X1, R0, R1 = "X0(0,0)<1;1,0>", "X1(0,0)<1;1,0>", "RD(0,0)<2;1,0>", "RD(0,1)<2;1,0>"
+C0, C1 = "0x9abcdef1:ud", "0x8421fedc:ud"
+SIGNED = product("X0S(0,0)<1;1,0>", "RDS(0,0)<2;1,0>", sign="S")
+SIGNED_SUM = [
+    *SIGNED[:2],
+    f"mul (M1, 16) TERM(0,0)<1> {X1} {R0}",
+    f"{ADD} Y1(0,0)<1;1,0> TERM(0,0)<1;1,0>",
+    *SIGNED[2:],
+]
+PRODUCTS = {
+    "dwords": (product(X0, R0), lambda q, r: low(q) * low(r)),
+    "a constant": (product(X0, C0), lambda q, r: low(q) * np.uint64(0x9ABCDEF1)),
+    "zeros": (product(X0, R0, (X0, "0x0:ud"), (R0, "0x0:ud")), lambda q, r: low(q) * low(r)),
+    "qwords": (product(X0, R0, (X0, R1), (X1, R0)), lambda q, r: q * r),
+    "the other order": (product(X0, R0, (R0, X1), (R1, X0)), lambda q, r: q * r),
+    "a qword and a constant": (product(X0, C0, (X0, C1), (X1, C0)), lambda q, r: q * np.uint64(0x8421FEDC9ABCDEF1)),
+    "a square": (product(X0, X0, (X0, X1), (X0, X1)), lambda q, r: q * q),
+    "a qword and a dword": (product(X0, R0, (X1, R0)), lambda q, r: q * low(r)),
+}
+OTHERS = {
+    "another high half": (
+        [product(X0, R0)[0], *product(X0, R1)[1:]],
+        lambda q, r: low(low(q) * low(r)) + high(low(q) * (r >> BITS)),
+    ),
+    "another term": (product(X0, R0, (X1, R1)), lambda q, r: low(q) * low(r) + ((q >> BITS) * (r >> BITS) << BITS)),
+    "a term twice": (product(X0, R0, (X1, R0), (X1, R0)), lambda q, r: (q + (q >> BITS << BITS)) * low(r)),
+}
+BITS = np.uint64(32)
+
+
+def low(x):
+    return x & np.uint64(0xFFFFFFFF)
+
+
+def signed(x):
+    return low(x).astype("u4").view("i4").astype("i8")
+
+
+def high(x):
+    return x >> BITS << BITS
 
 
 LINES = [
@@ -40,6 +94,9 @@ LINES = [
     [f"mov (M1, 16) X{k}(0,0)<1> RD(0,{1 - k})<2;1,0>" for k in (0, 1)],
     ["shr (M1, 16) R(0,0)<1> Q(0,0)<1;1,0> 0x5:uq"],
     ["(P1) mov (M1, 16) QD(0,1)<2> X0(0,0)<1;1,0>"],
+    *(lines for lines, _ in (*PRODUCTS.values(), *OTHERS.values())),
+    SIGNED,
+    SIGNED_SUM,
     WRITE,
     READ,
 ]
@@ -125,3 +182,41 @@ def test_rows_of_other_qwords_are_interleaved():
     program.launch("k", 16, 16, [words, out], engine="llvm")
     low = np.uint64(0xFFFFFFFF)
     assert out.tolist() == (words[:16] & low | words[16:] & ~low).tolist()
+
+
+def run_kernel(lines):
+    """Whether rows are interleaved, the two vectors of qwords, and the result."""
+    program = Program(build_text(KERNEL.replace("LINES", "\n".join([*READ, *lines, *WRITE])), "xehp"))
+    words, out = np.random.default_rng(3).integers(0, 2**64, 32, "u8"), np.zeros(16, "u8")
+    interleaves = "i32 0, i32 16, i32 1, i32 17," in translated(program, [words, out])
+    program.launch("k", 16, 16, [words, out], engine="llvm")
+    return interleaves, words[:16], words[16:], out
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_halves_of_products_become_products(name):
+    lines, compute = PRODUCTS[name]
+    interleaves, q, r, out = run_kernel(lines)
+    assert not interleaves
+    assert out.tolist() == compute(q, r).tolist()
+
+
+def test_halves_of_products_with_signs():
+    interleaves, q, r, out = run_kernel(SIGNED)
+    assert not interleaves
+    assert out.tolist() == (signed(q) * signed(r)).view("u8").tolist()
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_halves_of_other_products_are_interleaved(name):
+    lines, compute = OTHERS[name]
+    interleaves, q, r, out = run_kernel(lines)
+    assert interleaves
+    assert out.tolist() == compute(q, r).tolist()
+
+
+def test_sums_with_signed_products_are_interleaved():
+    """The products of high dwords that make a product of qwords belong to an unsigned one."""
+    interleaves, q, r, out = run_kernel(SIGNED_SUM)
+    assert interleaves
+    assert out.tolist() == ((signed(q) * signed(r)).view("u8") + ((q >> BITS) * low(r) << BITS)).tolist()

@@ -140,7 +140,7 @@ class Algebra(Protocol):
         """
 
     def high_product(self, x: Lanes, y: Lanes) -> Lanes | None:
-        """The high dwords of products of UQ below 2**32, as UD. None where an engine uses the general way."""
+        """The high dwords of products of Q or UQ that are dwords, as UD. None where an engine uses the general way."""
 
     def element_plus(self, table: Sequence[int], number: Lanes, shift: int) -> Lanes | None:
         """``table[number % 8] + (number << shift)`` as UQ, of eight numbers and of UD lanes; the shift is 32 or more.

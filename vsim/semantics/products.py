@@ -24,7 +24,7 @@ def mulh(m: Machine, instruction: Instruction) -> Step:
 
     def high() -> Lanes:
         left, right = x(), y()
-        found = None if signed else a.high_product(left, right)
+        found = a.high_product(left, right)
         return a.cast((left * right) >> a.const(32, wide), types.UD) if found is None else found
 
     return lambda: write(high(), mask())

@@ -5,9 +5,9 @@ Compilers for platforms that have few operations on integers of 64 bits write th
     xor (M1, 16) LOW(0,0)<1>  X(0,0)<2;1,0> Y(0,0)<2;1,0>
     xor (M1, 16) HIGH(0,0)<1> X(0,1)<2;1,0> Y(0,1)<2;1,0>
 
-Values know of which qwords they are a half, and by which operations. Where both halves become qwords, the builder
-computes these from the qwords, so that nothing is picked apart and interleaved. The dwords are there as well; LLVM
-removes unused ones.
+Those of a product of dwords are ``mul`` and ``mulh`` of the same operands. Values know of which qwords they are a half,
+and by which operations. Where both halves become qwords, the builder computes these from the qwords, so that nothing is
+picked apart and interleaved. The dwords are there as well; LLVM removes unused ones.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ class Half(NamedTuple):
     number: int | None
     """None for a constant, which may be either."""
     value: Value
-    """The qwords themselves, or the constant dword, or the mask by which ``select`` chooses."""
+    """The qwords themselves (of a product, in its high half), or the constant dword, or the mask by which ``select``
+    chooses.
+    """
     op: str = ""
-    """``and``, ``or``, ``xor`` or ``select`` of halves of other qwords."""
+    """``and``, ``or``, ``xor`` or ``select`` of halves of other qwords, or ``product`` of dwords."""
     operands: tuple[Half, ...] = ()
     depth: int = 0
 
@@ -47,6 +49,20 @@ def half_of_result(op: str, x: Value, y: Value, mask: Value | None = None) -> Ha
     return Half(number, mask or x, op, (one, other), depth) if depth <= DEEPEST else None
 
 
+def half_of_product(number: int, qwords: Value, x: Value, y: Value) -> Half:
+    """The low (0) or the high dwords (1) of the product of dwords x and y; of low ones the qwords are not known."""
+    depth = DEEPEST if qwords.type is types.Q else 0  # Sums that belong to a product of qwords have an unsigned one.
+    return Half(number, qwords, "product", (Half(None, x), Half(None, y)), depth)
+
+
+def half_of_sum(x: Value, y: Value) -> Half | None:
+    """The high dwords that the sum of those of a product and of any others is."""
+    for half, rest in ((x.facts.half, y), (y.facts.half, x)):
+        if half and half.op == "product" and half.number == 1 and half.depth < DEEPEST:
+            return half._replace(operands=(*half.operands, Half(None, rest)), depth=half.depth + 1)
+    return None
+
+
 def _constant(x: Value) -> Half | None:
     return None if x.constant is None or x.type.size != types.UD.size else Half(None, x)
 
@@ -54,13 +70,16 @@ def _constant(x: Value) -> Half | None:
 def qwords_of_halves(b: Builder, low: Value, high: Value) -> Value | None:
     """Qwords of which dwords are the low and the high ones, as operations on qwords; None for any other dwords."""
     one, other = low.facts.half, high.facts.half
-    if not (one and other and low.lanes == high.lanes and _belong_together(one, other)):
+    if not (one and other and low.lanes == high.lanes):
         return None
-    return b.broadcast(_qwords(b, one, other), low.lanes)
+    if one.op == "product":
+        found = _product(b, one, other)
+        return found and b.broadcast(found, low.lanes)
+    return b.broadcast(_qwords(b, one, other), low.lanes) if _belong_together(one, other) else None
 
 
 def _belong_together(low: Half, high: Half) -> bool:
-    if low.op != high.op or low.number not in (0, None) or high.number not in (1, None):
+    if low.op != high.op or low.op == "product" or low.number not in (0, None) or high.number not in (1, None):
         return False
     if low.number is None or high.number is None:
         return low.number is high.number
@@ -79,3 +98,43 @@ def _qwords(b: Builder, low: Half, high: Half) -> Value:
     if low.op == "select":
         return b.merge(low.value, x, y)
     return x.binary(y, low.op, low.op)
+
+
+def _product(b: Builder, low: Half, high: Half) -> Value | None:
+    """The product of two dwords, or of two qwords: then the products of either's high dwords and the other's low ones
+    are added to the high dwords.
+    """
+    if high.op != "product" or (low.number, high.number) != (0, 1):
+        return None
+    (x, y), (one, other, *rest) = ([half.value for half in part.operands] for part in (low, high))
+    if not (_is_same(x, one) and _is_same(y, other)):
+        return None
+    highs: dict[bool, Value] = {}
+    for term in rest:
+        part = term.facts.half
+        factors = [half.value for half in part.operands] if part and part.op == "product" and not part.number else []
+        found = [(k, factors[1 - n]) for n, f in enumerate(factors) for k in (False, True) if _is_same(f, (y, x)[k])]
+        found = [(k, factor) for k, factor in found if k not in highs]
+        if not found:
+            return None
+        highs[found[0][0]] = found[0][1]
+    if not rest:
+        return b.retype(high.value, types.UQ)
+    left, right = _whole(b, x, highs.get(False)), _whole(b, y, highs.get(True))
+    return left * right if left and right else None
+
+
+def _whole(b: Builder, low: Value, high: Value | None) -> Value | None:
+    """Qwords of dwords of which the high ones may be zeros; None for dwords of none."""
+    if high is None:
+        return b.cast(b.retype(low, types.UD), types.UQ)
+    if low.constant is not None and high.constant is not None:
+        return b.const(low.constant | high.constant << types.UD.bits, types.UQ)
+    return qwords_of_halves(b, low, high)
+
+
+def _is_same(x: Value, y: Value) -> bool:
+    """Whether dwords of any sign are the same."""
+    if x.constant is None or y.constant is None:
+        return x is y or x.text == y.text
+    return not (x.constant ^ y.constant) % (1 << types.UD.bits)

@@ -24,7 +24,7 @@ from vsim.engines.llvm.ir.affine import (
 from vsim.engines.llvm.ir.base_offset import base_offset_sum
 from vsim.engines.llvm.ir.carries import carry_of, part_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
-from vsim.engines.llvm.ir.halves import half_of_result
+from vsim.engines.llvm.ir.halves import half_of_product, half_of_result, half_of_sum
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, splat
 
@@ -180,6 +180,8 @@ class Value:
             total = total.with_facts(carried=part_of_sum(self, other))
         if self.builder.follows_divisions:
             total = total.with_facts(division=divisions.total(self, other))
+        if half := half_of_sum(self, other):
+            total = total.with_facts(half=half)
         if mine.narrow is not None and other.constant is not None:
             return total.with_facts(narrow=mine.narrow + self.builder.const(other.constant, types.UD))
         return total
@@ -191,10 +193,14 @@ class Value:
     def __mul__(self, other: Value) -> Value:
         if self.facts.base_offset and other.constant is not None:
             return self._times(other.constant, "mul", other)
+        if self.type.is_integer and 0 in (self.constant, other.constant):
+            return self.builder.const(0, self.type)
         known = affine_product(self, other) or affine_product(other, self)
         product = self._with_affine(known, "mul", "fmul", other, self._index_times(other.constant))
         if self.builder.follows_divisions:
             product = product.with_facts(division=divisions.product(self, other))
+        if known is None and product.lanes > 1 and self.type in (types.UD, types.D):
+            product = product.with_facts(half=half_of_product(0, product, self, other))
         return product.with_low_zeros(self.low_zeros + other.low_zeros)
 
     def _index_times(self, factor: int | None) -> WideIndex | None:

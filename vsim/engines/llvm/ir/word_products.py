@@ -1,4 +1,4 @@
-"""High halves of products of words and a constant, in words.
+"""High halves of products: of words and a constant in words, of dwords with a note of the qwords.
 
 A quotient of words by a constant is written as ``mulh`` of dwords. Processors multiply four or eight qwords at once,
 but sixteen or 32 words. With ``factor = high * 2**16 + low``, ``x * factor >> 32`` is the high half of ``x * high``,
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from visakit.language import types
+from vsim.engines.llvm.ir.halves import half_of_product
 from vsim.engines.llvm.ir.values import Value
 
 if TYPE_CHECKING:
@@ -17,9 +18,24 @@ if TYPE_CHECKING:
 
 
 def high_product(b: Builder, x: Value, y: Value) -> Value | None:
-    """See :meth:`vsim.semantics.algebra.Algebra.high_product`; for vectors of words times a constant."""
+    """See :meth:`vsim.semantics.algebra.Algebra.high_product`; for vectors of words times a constant, and for vectors
+    whose qwords may be needed.
+    """
+    return _of_words(b, x, y) or _of_dwords(b, x, y)
+
+
+def _of_dwords(b: Builder, x: Value, y: Value) -> Value | None:
+    one, other = (v.facts.extended if v.constant is None else v for v in (x, y))
+    if one is None or other is None or max(x.lanes, y.lanes) == 1:
+        return None
+    qwords = x * y
+    high = b.cast(qwords >> b.const(types.UD.bits, qwords.type), types.UD)
+    return high.with_facts(half=half_of_product(1, qwords, one, other))
+
+
+def _of_words(b: Builder, x: Value, y: Value) -> Value | None:
     x, factor = (x, y.constant) if x.constant is None else (y, x.constant)
-    words = _words_of(x)
+    words = _words_of(x) if x.type is types.UQ else None
     if words is None or factor is None or factor >> 32:
         return None
     low = words * b.const(factor >> 16, types.UW)
