@@ -7,7 +7,7 @@ from typing import NamedTuple
 # One for each launch.
 NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0, 56, 8)
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
-LOCAL_SIZE, CHUNK, ROW_THREADS, GROUP_ORDER = 160, 184, 192, 200
+LOCAL_SIZE, CHUNK, ROW_THREADS, GROUP_ORDER, SHARE, MOST = 160, 184, 192, 200, 208, 216
 CLOCKS, MESSAGES = 296, 304
 """In launches whose observers want a timeline or counts of messages, their blocks, else 0."""
 FINDINGS = 312
