@@ -120,12 +120,12 @@ WORKER_SIZE = WORKER_COUNTERS + 8
 
 # Thread pools (thread_pool.ll): a pool, each of its members, and a job. Semaphores have 64 bytes.
 POOL_LEFT, POOL_JOBS, POOL_CPUS, POOL_HOME, POOL_ENDED, POOL_SIZE = 0, 8, 16, 24, 64, 128
-"""Number of jobs that have not ended, address of the jobs, number of processors, the one that the run was begun on (-1:
-several members share one, or there is one member), and the semaphore raised when the last job ends.
+"""How many jobs have not ended, and where they are; how many processors there are, and on which of them the run began
+(-1: several members share one, or there is one member); the semaphore raised when the last job ends.
 """
 MEMBER_POOL, MEMBER_JOB, MEMBER_CPU, MEMBER_BEGIN, MEMBER_STATE, MEMBER_SIZE = 0, 8, 16, 64, 128, 192
-"""The member's pool, the offset of its job in a run, the processor that it is on, the semaphore that starts it, and
-whether it sleeps, looks for a job or has one.
+"""The member's pool, the offset of its job in a run, its processor, the semaphore that starts it; whether it sleeps
+(0), looks for a job (1) or has one (2).
 """
 JOB_CODE, JOB_CONTEXT, JOB_WORKER, JOB_SIZE = range(0, 32, 8)
 """A function and its arguments: the launch's context and the worker's structure."""

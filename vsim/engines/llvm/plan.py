@@ -29,8 +29,9 @@ SLICE_WORK = 1 << 22
 JOINED_WORK = 1 << 24
 """Instructions of a launch on several workers of which the caller's thread is one: it hears no Ctrl-C meanwhile."""
 SHARES, LEAST_CHUNKS = 2, 128
-"""Workers take groups from the counter in chunks of those that are left: for each worker so many chunks, so that the
-data of one are together, and the last ones are small. There are at most so many of them for each worker.
+"""Workers take groups from the counter in chunks. A chunk is an equal share of the groups that are left, divided by
+the first number: the data of one are together, and the last ones are small. There are no more than the second number of
+the smallest ones for each worker.
 """
 LARGEST_LEAST, LARGEST_LOOPING = 64, 64
 """Groups of the smallest chunks, at most, and of the largest ones of kernels with loops, whose groups may take long."""
