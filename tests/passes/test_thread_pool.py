@@ -107,7 +107,7 @@ def test_members_that_share_processors_sleep_at_once(monkeypatch):
     monkeypatch.setattr(thread_pool, "LINGERING_CYCLES", 5_000_000_000)
     thread_pool.functions.cache_clear()
     try:
-        shared, separate = ThreadPool([0]), ThreadPool(range(2))
+        shared, separate = ThreadPool([99]), ThreadPool(range(2))  # the former are not where the caller is
         for pool in (shared, separate):
             pool.grow(2)
             run_jobs(pool, 2, "join")
