@@ -7,7 +7,7 @@ from typing import NamedTuple
 # One for each launch.
 NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0, 56, 8)
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
-LOCAL_SIZE, CHUNK, ROW_THREADS, GROUP_ORDER = 160, 184, 192, 200
+LOCAL_SIZE, CHUNK, ROW_THREADS, GROUP_ORDER, SHARE, MOST = 160, 184, 192, 200, 208, 216
 CLOCKS, MESSAGES = 296, 304
 """In launches whose observers want a timeline or counts of messages, their blocks, else 0."""
 FINDINGS = 312
@@ -119,10 +119,14 @@ WORKER_COUNTERS = WORKER_SITES + 8 * MAXIMUM_THREADS
 WORKER_SIZE = WORKER_COUNTERS + 8
 
 # Thread pools (thread_pool.ll): a pool, each of its members, and a job. Semaphores have 64 bytes.
-POOL_LEFT, POOL_JOBS, POOL_ENDED, POOL_SIZE = 0, 8, 64, 128
-"""Number of jobs that have not ended, address of the jobs, and the semaphore raised when the last job ends."""
-MEMBER_POOL, MEMBER_JOB, MEMBER_CPU, MEMBER_BEGIN, MEMBER_SIZE = 0, 8, 16, 64, 128
-"""The member's pool, the offset of its job in a run, the processor that it is on, and the semaphore that starts it."""
+POOL_LEFT, POOL_JOBS, POOL_CPUS, POOL_HOME, POOL_ENDED, POOL_SIZE = 0, 8, 16, 24, 64, 128
+"""How many jobs have not ended, and where they are; how many processors there are, and on which of them the run began
+(-1: several members share one, or there is one member); the semaphore raised when the last job ends.
+"""
+MEMBER_POOL, MEMBER_JOB, MEMBER_CPU, MEMBER_BEGIN, MEMBER_STATE, MEMBER_SIZE = 0, 8, 16, 64, 128, 192
+"""The member's pool, the offset of its job in a run, its processor, the semaphore that starts it; whether it sleeps
+(0), looks for a job (1) or has one (2).
+"""
 JOB_CODE, JOB_CONTEXT, JOB_WORKER, JOB_SIZE = range(0, 32, 8)
 """A function and its arguments: the launch's context and the worker's structure."""
 

@@ -28,10 +28,13 @@ SLICE_WORK = 1 << 22
 """Instructions that the caller's thread runs before it looks for Ctrl-C and at the clock: some milliseconds."""
 JOINED_WORK = 1 << 24
 """Instructions of a launch on several workers of which the caller's thread is one: it hears no Ctrl-C meanwhile."""
-CHUNKS_PER_WORKER, LARGEST_CHUNK = 32, 64
-"""Workers take groups from the counter in chunks: so many for each worker, so that they end together, of at most that
-many groups.
+SHARES, LEAST_CHUNKS = 2, 128
+"""Workers take groups from the counter in chunks. A chunk is an equal share of the groups that are left, divided by
+the first number: the data of one are together, and the last ones are small. There are no more than the second number of
+the smallest ones for each worker.
 """
+LARGEST_LEAST, LARGEST_LOOPING = 64, 64
+"""Groups of the smallest chunks, at most, and of the largest ones of kernels with loops, whose groups may take long."""
 
 
 class Geometry(NamedTuple):
@@ -109,10 +112,14 @@ class Work(NamedTuple):
     """Whether the caller's thread is one of several workers."""
 
 
+def _instructions(dispatch: Dispatch, shape: Geometry) -> int:
+    """Instructions of the text in all threads of a group."""
+    return shape.threads_per_group * max(1, dispatch.signature.summary.instructions)
+
+
 def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
     """How many workers run a launch; a short one, and one without loops on one worker, runs in the caller's thread."""
-    summary = dispatch.signature.summary
-    per_group, repeats = shape.threads_per_group * max(1, summary.instructions), summary.repeats
+    per_group, repeats = _instructions(dispatch, shape), dispatch.signature.summary.repeats
     light = not repeats and dispatch.group_count * per_group <= LIGHT_WORK
     count = min(thread_count or default_threads(), dispatch.group_count)
     if light or dispatch.has_fixed_order:
@@ -188,12 +195,11 @@ def launch_plan(
         cx.SLM_SIZE: dispatch.slm_size,
         cx.SCRATCH_SIZE: dispatch.scratch_size,
         cx.LOCAL_ITEMS: shape.whole.items,
-        cx.CHUNK: _chunk(dispatch, wanted.workers),
+        **_dealing(dispatch, shape, wanted.workers, not kernel.transposed),
         cx.ROW_THREADS: shape.threads_per_group,
     }
     if dispatch.goes_by_rows and not kernel.transposed:
         fields[cx.ROW_THREADS] = max(1, dispatch.local_size[0] // dispatch.simd)
-        fields[cx.CHUNK] += -fields[cx.CHUNK] % dispatch.group_counts[0]
     if dispatch.schedule:
         order = dispatch.schedule.order(dispatch.group_count)
         keep.append(order)
@@ -218,11 +224,15 @@ def launch_plan(
     )
 
 
-def _chunk(dispatch: Dispatch, workers: int) -> int:
-    """How many groups a worker takes at a time."""
+def _dealing(dispatch: Dispatch, shape: Geometry, workers: int, along_x: bool) -> dict[int, int]:
+    """How many groups a worker takes at a time: for how many that are left one of the smallest chunks more."""
     if dispatch.schedule:
-        return 1
-    return max(1, min(LARGEST_CHUNK, dispatch.group_count // (workers * CHUNKS_PER_WORKER)))
+        return {cx.CHUNK: 1, cx.SHARE: 1, cx.MOST: 1}
+    least = max(1, min(LARGEST_LEAST, dispatch.group_count // (workers * LEAST_CHUNKS)))
+    if along_x and dispatch.goes_by_rows:
+        least += -least % dispatch.group_counts[0]
+    largest = LARGEST_LOOPING if dispatch.signature.summary.repeats else SLICE_WORK // _instructions(dispatch, shape)
+    return {cx.CHUNK: least, cx.SHARE: workers * SHARES * least, cx.MOST: max(1, largest // least)}
 
 
 def _variants(

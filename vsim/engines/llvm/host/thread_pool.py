@@ -31,6 +31,12 @@ LOOKS = 20_000
 """How often a thread that has done its part of a run looks for the end of the others before it sleeps: some twenty
 microseconds.
 """
+LINGERING_CYCLES = 150_000
+"""Of the processor's clock, how long a member that has run a job looks for the next one before it sleeps: some fifty
+microseconds, as long as a program takes between two launches in a loop.
+"""
+WATCHING = 1 << 32
+"""What a member counts as that looks for the end of the others: more than there are jobs."""
 _LIBRARY = {"sem_wait": "ptr", "sem_post": "ptr", "sem_timedwait": "ptr, ptr", "sched_getcpu": ""}
 """What native code calls of the C library, with the types of its parameters."""
 
@@ -51,8 +57,10 @@ def functions() -> Functions:
     for name in _LIBRARY:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     declarations = {name: f"declare i32 @{name}({types})" for name, types in _LIBRARY.items()}
+    declarations |= {"cycles": "declare i64 @llvm.readcyclecounter()", "pause": "declare void @llvm.x86.sse2.pause()"}
+    numbers = {"looks": LOOKS, "cycles": LINGERING_CYCLES, "watching": WATCHING, "others": WATCHING - 1}
     native.initialize()
-    engine = native.loaded([native.compiled(module([fill("thread_pool", "pool", looks=LOOKS)], declarations))])
+    engine = native.loaded([native.compiled(module([fill("thread_pool", "pool", **numbers)], declarations))])
     _keep(engine)
     word = ctypes.c_void_p
     run = (word, word, ctypes.c_uint64, word)
@@ -108,6 +116,7 @@ class ThreadPool:
         _semaphore(self.address + cx.POOL_ENDED)
         self.words: memoryview[int] = block.data.cast("Q")
         """The pool's structure, for single words, which numpy reads more slowly."""
+        self.words[cx.POOL_CPUS // 8] = len(cpus)
         self.single = Members.of([])
         """Where the structure of the member for runs of one job is, if it has begun."""
         self.members = Members.of([])

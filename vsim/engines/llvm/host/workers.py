@@ -73,7 +73,7 @@ class Run(Generic[Kept]):
 
     @property
     def left(self) -> int:
-        """How many jobs are under way."""
+        """Not 0 as long as jobs are under way."""
         return 0 if self.pool is None else self.pool.words[_LEFT]
 
     @property

@@ -1,7 +1,8 @@
 ; The driver of a launch, the loops around a kernel, and the record of a fault (see driver.py).
 
 ;; run
-; Takes work-groups until there are none: chunks of them, within which ids count up like the digits of a clock. $several: how many groups of one size that
+; Takes work-groups until there are none: chunks of them, within which ids count up like the digits of a clock. A chunk is a part of the groups that are left, so
+; that what one worker touches is together, and workers end together. $several: how many groups of one size that
 ; follow each other along x run in one call, where there is no local memory to clear.
 define void @run(ptr noalias %ctx, ptr %worker) #0 {
 entry:
@@ -15,6 +16,8 @@ entry:
   %slm_size = get i64, %ctx, $SLM_SIZE
   %variants = get ptr, %ctx, $VARIANTS
   %chunk = get i64, %ctx, $CHUNK
+  %share = get i64, %ctx, $SHARE
+  %most = get i64, %ctx, $MOST
   %slm = get ptr, %worker, $WORKER_SLM
   %worker_x = getelementptr i8, ptr %worker, i64 $WORKER_GROUP
   %worker_y = getelementptr i8, ptr %worker, i64 $WORKER_GROUP_Y
@@ -27,12 +30,20 @@ entry:
   %noslm = icmp eq i64 %slm_size, 0
   br label %fetch
 fetch:
-  %g0 = atomicrmw add ptr %ctx, i64 %chunk monotonic
-  %ge = add i64 %g0, %chunk
-  %gbig = icmp ugt i64 %ge, %count
-  %gend = select i1 %gbig, i64 %count, i64 %ge
+  %g0 = load atomic i64, ptr %ctx monotonic, align 8
   %nothing = icmp uge i64 %g0, %count
-  br i1 %nothing, label %done, label %begin
+  br i1 %nothing, label %done, label %take
+take:
+  %left = sub i64 %count, %g0
+  %shares = udiv i64 %left, %share
+  %some = call i64 @llvm.umax.i64(i64 %shares, i64 1)
+  %chunks = call i64 @llvm.umin.i64(i64 %some, i64 %most)
+  %taken = mul i64 %chunks, %chunk
+  %ge = add i64 %g0, %taken
+  %gend = call i64 @llvm.umin.i64(i64 %ge, i64 %count)
+  %exchange = cmpxchg ptr %ctx, i64 %g0, i64 %ge monotonic monotonic
+  %mine = extractvalue { i64, i1 } %exchange, 1
+  br i1 %mine, label %begin, label %fetch
 begin:
 $order
   %gx0 = urem i64 $first, %nx
