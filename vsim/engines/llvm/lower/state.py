@@ -19,6 +19,7 @@ from vsim.analysis.lockstep import lockstep_loops
 from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.register_accesses import Accesses
+from vsim.analysis.short_loops import short_loops
 from vsim.analysis.spin_loops import spin_branches
 from vsim.analysis.split_instructions import SplitInstructions
 from vsim.analysis.uniformity import uniform_predicates
@@ -34,6 +35,7 @@ from vsim.engines.llvm.lower.lockstep_registers import LockstepRegisters
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
+from vsim.engines.llvm.memory.common_buffer import MOST_IN_LOOP
 from vsim.engines.llvm.memory.induction import InductionVariables
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.memory.traits import AccessTraits
@@ -186,7 +188,8 @@ class FunctionState:
         dispatch, size = self.dispatch, len(self.function.instructions)
         traits = dispatch.separates_writes, size, self.module.row, self.is_straight
         is_alone = dispatch.needs_order and not dispatch.signature.summary.spins
-        return AccessTraits(*traits, is_alone, self.is_kernel and self.module.knows_straying)
+        short = short_loops(self.flow, MOST_IN_LOOP // self.lanes)
+        return AccessTraits(*traits, is_alone, short, self.is_kernel and self.module.knows_straying)
 
     @property
     def mask_ir(self) -> str:
