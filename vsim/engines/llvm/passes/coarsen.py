@@ -16,7 +16,7 @@ from vsim.engines.llvm.passes.thread_copies import ORDERED, Impossible, ThreadCo
 
 MAXIMUM_LINES = {2: 1700, 4: 1300}
 """Lines of a thread's code up to which so many threads are coarsened: all lines may be compiled so many times."""
-LINES_PER_BARRIER, LINES_WITH_CLOSE_BARRIERS = 240, 7000
+LINES_PER_BARRIER, LINES_WITH_CLOSE_BARRIERS = 240, 20_000
 """Lines of a thread's code for each barrier, and in all, up to which two threads are coarsened in spite of private
 loops and of ``MAXIMUM_LINES``: resuming takes much of the time then, as in functions of work-groups.
 """
