@@ -10,7 +10,6 @@ import sections
 from compile_kernels import kernel
 from support.programs import build_text
 
-from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.engines.llvm.host import native
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
@@ -65,18 +64,6 @@ def test_huge_modules_that_launches_wait_for(check, monkeypatch):
     result = np.zeros(128, "i4")
     Program(build_text(kernel("barriers", 60, 32))).launch("k", 128, 128, [result], engine="llvm", check=check)
     assert levels[0] == (0 if check else 1)
-
-
-def test_slots_are_promoted_behind_the_split_where_there_are_many_barriers(monkeypatch):
-    order = []
-    monkeypatch.setattr(native, "_run_passes", lambda m, machine, names: order.extend(names))
-    monkeypatch.setattr(native, "_run_pipeline", lambda m, machine: order.append("split"))
-    few, many = (f"; {'@llvm.coro.suspend(' * n}\n{module(1)}" for n in (MANY_BARRIERS, MANY_BARRIERS + 1))
-    native.compile_object(few)
-    assert order.index("sroa") < order.index("split")
-    order.clear()
-    native.compile_object(many)
-    assert order.index("split") < order.index("sroa")
 
 
 def test_sections_of_the_page():

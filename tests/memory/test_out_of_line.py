@@ -5,7 +5,9 @@ from support.probe import Probe, run_on_both_engines
 from support.strategies import ENGINES, rotated
 
 from visakit import SimulationError
+from vsim.engines.llvm.lower import state
 from vsim.engines.llvm.memory import common_buffer
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess
 
 LANES, SPACE = 16, 2048
 PLACES = {
@@ -82,3 +84,29 @@ def test_a_pair_of_a_lane_is_outside(count, inside):
             probe.run(engine)
         said.append(fault.value.diagnostics)
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(("most", "lanes", "inline"), [(256, 512, [1, 1]), (8, 512, [0, 0]), (256, 16, [1, 0])])
+def test_short_loops_are_inline_where_other_code_is_not(monkeypatch, most, lanes, inline):
+    """A loop of few accesses, behind code that has used up what a function may have inline, as far as there is room."""
+    monkeypatch.setattr(common_buffer, "LOOP_LANES", lanes)
+    monkeypatch.setattr(state, "MOST_IN_LOOP", most)
+    load, rare = OutOfLineAccess.load, []
+    monkeypatch.setattr(OutOfLineAccess, "load", lambda *a, **k: [rare.append(k["rare"]), load(*a, **k)][1])
+    probe = Probe()
+    probe.buffer("MEM", [n * 7 % 251 for n in range(SPACE)])
+    probe.fill(LOADED=("ud", [0] * LANES), COUNT=("ud", [0] * LANES))
+    probe.addresses("FROM", "MEM", [96 * (n * 5 % 16) for n in range(LANES)])
+    probe.declarations.append(".decl P9 v_type=P num_elts=16")
+    one = ["svm_gather.4.1 (M1, 16) FROM.0 LOADED.0", "xor (M1, 16) FROM(0,0)<1> FROM(0,0)<1;1,0> 0x40:uq"]
+    probe.lines += [
+        *one,
+        "AGAIN:",
+        *one * 2,
+        "add (M1, 16) COUNT(0,0)<1> COUNT(0,0)<1;1,0> 0x1:ud",
+        "cmp.lt (M1, 16) P9 COUNT(0,0)<1;1,0> 0x3:ud",
+        "(P9) goto (M1, 16) AGAIN",
+    ]
+    run_on_both_engines(probe)
+    emissions = [rare[n : n + 3] for n in range(0, len(rare), 3)]
+    assert emissions and all(found == [False, *map(bool, inline)] for found in emissions)

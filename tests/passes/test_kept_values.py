@@ -1,4 +1,6 @@
-"""Values that coroutines keep across barriers: which they are, and what LLVM makes of it."""
+"""Values that coroutines keep across barriers: which they are, what shares a slot, and what LLVM makes of it."""
+
+import re
 
 import numpy as np
 import pytest
@@ -49,9 +51,14 @@ def stored(value, kind="i32"):
     return f"store {kind} {value}, ptr %numbers, align 4"
 
 
+def slots(text):
+    """The slot of each value that is kept."""
+    return dict(re.findall(r"  store (?:<[^>]*>|\w+) (%[\w.]+), ptr (%slot\.\d+),", with_kept_values(text)))
+
+
 def kept(text):
-    """The values of which there is a ``freeze``."""
-    return [line.split()[-1] for line in with_kept_values(text).split("\n") if " = freeze " in line]
+    """The values that are kept."""
+    return list(slots(text))
 
 
 def test_a_long_chain_is_kept_and_a_short_one_is_not():
@@ -96,7 +103,9 @@ def test_a_phi_reads_what_is_kept():
         last=["other:", "  br label %join", "join:", f"  %p = phi i32 [ %v{count}, %other ], [ 0, %phase1 ]"],
     )
     assert kept(text) == [f"%v{count}"]
-    assert f"phi i32 [ %kept.v{count}, %other ], [ 0, %phase1 ]" in with_kept_values(text)
+    found = with_kept_values(text)
+    loaded = re.search(r"other:\n  (%again\.\d+) = load i32, ptr %slot\.0, align 4\n  br label %join\n", found)
+    assert loaded and f"phi i32 [ {loaded[1]}, %other ], [ 0, %phase1 ]" in found
 
 
 @pytest.mark.parametrize(
@@ -119,8 +128,97 @@ def test_types(operation, kind):
     """The types of what LLVM writes."""
     others = ["%f = bitcast i32 %v9 to float", "%q = zext i32 %v9 to i128", "%row = bitcast i128 %q to <4 x i32>"]
     text = phases([LOADED, *chain(9), *others, f"%r = {operation}"], [f"store {kind} %r, ptr %numbers, align 1"])
-    assert f"%kept.r = freeze {kind} %r" in with_kept_values(text)
+    assert f"  store {kind} %r, ptr %slot.0, align " in with_kept_values(text)
     native.compile_object(text)
+
+
+ROW = "load volatile <4 x i32>, ptr %numbers, align 1"
+
+
+def rows(*values):
+    return [stored(value, "<4 x i32>") for value in values]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        ROW,
+        "call <4 x i32> @llvm.umin.v4i32(<4 x i32> %row, <4 x i32> %row)",
+        "shufflevector <4 x i32> %row, <4 x i32> %row, <4 x i32> <i32 1, i32 0, i32 3, i32 2>",
+        "insertelement <4 x i32> %row, i32 %v0, i64 0",
+        "freeze <4 x i32> %row",
+    ],
+)
+def test_vectors_are_kept_that_llvm_does_not_compute_anew(operation):
+    assert kept(phases([LOADED, f"%row = {ROW}", f"%r = {operation}"], rows("%r"))) == ["%r"]
+
+
+def test_what_all_lanes_share_is_made_anew():
+    same = ["%one = insertelement <4 x i32> poison, i32 %v0, i64 0"]
+    same += ["%all = shufflevector <4 x i32> %one, <4 x i32> poison, <4 x i32> zeroinitializer"]
+    text = phases([LOADED, *same], rows("%all"))
+    assert not kept(text)
+    assert with_kept_values(text).count(" = shufflevector ") == 2
+
+
+def test_what_is_computed_anew_loads_what_is_kept():
+    """Also in the block of the value: LLVM would compute that anew, too."""
+    count = MOST_OPERATIONS + 1
+    more = f"%w = add i32 %v{count}, 1"
+    uses = [stored(f"%v{count}"), stored("%w"), "br label %more", "more:", stored("%w")]
+    text = phases([LOADED, *chain(count), more], uses)
+    found = with_kept_values(text)
+    assert kept(text) == [f"%v{count}"]
+    assert found.count("load i32, ptr %slot.0") == found.count(" = add i32 %again") == 2
+
+
+def test_values_that_are_never_needed_together_share_a_slot():
+    """The slot of a value is free in the first block that is behind all that load it."""
+    text = phases([f"%a = {ROW}"], rows("%a"), [f"%b = {ROW}"], rows("%b"))
+    assert slots(text) == {"%a": "%slot.0", "%b": "%slot.0"}
+    text = phases([f"%a = {ROW}"], [*rows("%a"), f"%b = {ROW}"], rows("%b"))
+    assert slots(text) == {"%a": "%slot.0", "%b": "%slot.1"}
+    text = phases([f"%a = {ROW}"], [f"%b = {ROW}"], rows("%b"), rows("%a"))
+    assert slots(text) == {"%a": "%slot.0", "%b": "%slot.1"}
+    smaller = "%b = load volatile <2 x i32>, ptr %numbers, align 1"
+    text = phases([f"%a = {ROW}"], rows("%a"), [smaller], [stored("%b", "<2 x i32>")])
+    assert slots(text) == {"%a": "%slot.0", "%b": "%slot.1"}
+
+
+def test_a_value_of_each_round_keeps_its_slot_all_round():
+    """What a loop carries is alive from its end to its beginning, so nothing of the loop shares its slot."""
+    body = [
+        *[f"%a = {ROW}", "br label %round", "round:"],
+        *["%p = phi <4 x i32> [ %a, %phase0 ], [ %b, %again ]", *rows("%p"), f"%b = {ROW}", f"%w = {WAIT}"],
+        "switch i8 %w, label %suspend [ i8 0, label %other i8 1, label %cleanup ]",
+        *["other:", f"%c = {ROW}", f"%x = {WAIT}"],
+        "switch i8 %x, label %suspend [ i8 0, label %again i8 1, label %cleanup ]",
+        *["again:", *rows("%c"), "%d = load volatile i1, ptr %numbers, align 1"],
+        *["br i1 %d, label %round, label %behind", "behind:"],
+    ]
+    found = slots(phases(body))
+    assert found.keys() == {"%b", "%c"} and len(set(found.values())) == 2
+
+
+def test_a_kept_phi_is_stored_behind_all_phis():
+    text = phases(
+        [f"%a = {ROW}", "br i1 undef, label %other, label %join", "other:", "br label %join", "join:"]
+        + [f"%{name} = phi <4 x i32> [ %a, %phase0 ], [ zeroinitializer, %other ]" for name in "pq"],
+        rows("%p", "%q"),
+    )
+    assert kept(text) == ["%p", "%q"]
+    native._verified(with_kept_values(text), native.target_machine(1))
+
+
+def test_a_block_that_comes_again_behind_its_own_barrier():
+    """The value of the round before is loaded behind the suspension that ends the block."""
+    body = [
+        *["br label %round", "round:", "%p = phi <4 x i32> [ zeroinitializer, %phase0 ], [ %b, %round ]", *rows("%p")],
+        *[f"%b = {ROW}", f"%w = {WAIT}"],
+        "switch i8 %w, label %suspend [ i8 0, label %round i8 1, label %cleanup ]",
+        "behind:",
+    ]
+    assert kept(phases(body)) == ["%b"]
 
 
 def test_other_functions_stay():
@@ -129,7 +227,7 @@ def test_other_functions_stay():
 
 
 def test_llvm_computes_a_kept_value_once():
-    """Without a ``freeze``, LLVM has the products once more behind each barrier."""
+    """Without a slot, LLVM has the products once more behind each barrier."""
     count, last = 40, 6
     text = phases([LOADED, *chain(count)], *[[stored(f"%v{count}")]] * last)
 

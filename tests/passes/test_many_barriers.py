@@ -1,15 +1,15 @@
-"""Kernels with more barriers than values live across in registers: what lanes, loops and the other threads leave there."""
+"""Kernels with many barriers: what lanes, loops and the other threads leave there."""
 
 import numpy as np
 import pytest
 from support.programs import build_text, kernel_head
 from support.strategies import ENGINES
 
-from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
+MANY_BARRIERS = 32
 HEAD = (
     kernel_head("OUT=uq AT=uq TID=ud X=d*16 Y=d*16 N=d*16 PLACE=ud*16 P1=P*16 P2=P*16", "OUT", SimdSize=16, SLMSize=4)
     + """mov (M1_NM, 1) TID(0,0)<1> %thread_x(0,0)<0;1,0>

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe, translated
 from support.programs import build_text
@@ -295,3 +295,75 @@ lsc_store.ugm (M1_NM, 1) flat[OUT]:a64 V:d32x16t"""
 .decl P1 v_type=P num_elts=16"""
     found = ir_of(text.split("\n"), registers.split("\n"), "bmg")
     assert "<16 x i64>" not in found and "select <16 x i1>" in found
+
+
+ROW_BYTES = {"ub": 1, "uw": 2, "ud": 4, "uq": 8}
+
+
+def row_probe(t, first, added, running):
+    """A probe that reads a row from an element of a variable on, and writes it one element further, between others."""
+    probe = Probe(running=running)
+    probe.fill(X=(t, range(1, 65)), Y=(t, range(101, 165)), V=(t, [7] * LANES), PLACE=("uw", [first & 0xFFFF]))
+    probe.declarations += [".decl A0 v_type=A num_elts=1", ".decl A1 v_type=A num_elts=1"]
+    probe.lines += [
+        "addr_add (M1_NM, 1) A0(0)<1> &X PLACE(0,0)<0;1,0>",
+        "addr_add (M1_NM, 1) A1(0)<1> &Y PLACE(0,0)<0;1,0>",
+        f"mov (M1, 16) V(0,0)<1> r[A0(0),{added}]<16;16,1>:{t}",
+        f"mov (M1, 16) r[A1(0),{added + ROW_BYTES[t]}]<1>:{t} V(0,0)<1;1,0>",
+    ]
+    return probe
+
+
+@CHECKED
+@given(st.sampled_from([*ROW_BYTES]), st.integers(0, 47), st.integers(0, 8), RUNNING)
+@example("uw", 20, 2, 0x1234)
+def test_rows_by_address(t, first, added, running):
+    """Elements one behind the other from one address on, and inside of their variable: lanes that do not run keep theirs."""
+    size = ROW_BYTES[t]
+    first = max(first - added - 1, 0)
+    probe = row_probe(t, first * size, added * size, running)
+    x, y, v = [*range(1, 65)], [*range(101, 165)], [7] * LANES
+    for lane in range(LANES):
+        if running >> lane & 1:
+            v[lane] = x[first + added + lane]
+            y[first + added + lane + 1] = v[lane]
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert found["V"][:LANES].tolist() == v and found["Y"][:64].tolist() == y, engine
+
+
+@CHECKED
+@given(st.sampled_from([*ROW_BYTES]), st.integers(-40, 70), st.integers(0, 3), RUNNING)
+@example("ud", 60, 0, 0xFFFF)
+@example("ud", 60, 0, 0x000F)
+@example("uq", 60, 0, 0xFFFF)
+def test_rows_beyond_their_variable(t, first, odd, running):
+    """The lanes that run may be inside of it, or of another one; else both engines name the same lane."""
+    probe, found = row_probe(t, first * ROW_BYTES[t] + odd, 0, running), []
+    for engine in ENGINES:
+        try:
+            found.append({name: values.tolist() for name, values in probe.run(engine).items()})
+        except SimulationError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+
+
+def test_rows_by_address_are_vectors():
+    """Neither a gather nor lanes one by one."""
+    declarations = [
+        ".decl X v_type=G type=uw num_elts=64 align=GRF",
+        ".decl AT v_type=G type=uw num_elts=2 align=GRF",
+        ".decl A0 v_type=A num_elts=1",
+    ]
+    lines = [
+        "svm_block_ld (4) OUT(0,0)<0;1,0> X.0",
+        "mov (M1_NM, 1) AT(0,0)<1> X(0,0)<0;1,0>",
+        "addr_add (M1_NM, 1) A0(0)<1> &X AT(0,0)<0;1,0>",
+        "mov (M1, 16) r[A0(0),2]<1>:uw r[A0(0),0]<16;16,1>:uw",
+        "svm_block_st (4) OUT(0,0)<0;1,0> X.0",
+    ]
+    found = ir_of(lines, declarations)
+    rows = [line for line in found.split("\n") if "x i16>, ptr %" in line or "store <16 x i16>" in line]
+    assert len(rows) >= 2 and "extractelement <16 x ptr>" not in found
+    apart = ir_of([line.replace("<16;16,1>", "<16;8,2>") for line in lines], declarations)
+    assert "extractelement <16 x ptr>" in apart

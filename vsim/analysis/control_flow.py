@@ -198,13 +198,10 @@ def covers_all(instruction: Instruction, lanes: int) -> bool:
     return bool(execution.offset == 0 and execution.size >= lanes)
 
 
-def control_flow(
-    function: Function, barriers_end_blocks: bool = False, masked: frozenset[int] = frozenset()
-) -> ControlFlow:
+def control_flow(function: Function, masked: frozenset[int] = frozenset()) -> ControlFlow:
     """The control flow of a function; the work is linear in its instructions.
 
     Args:
-        barriers_end_blocks: a block ends with each barrier, too.
         masked: gotos that change masks alone.
     """
     instructions = function.instructions
@@ -215,7 +212,7 @@ def control_flow(
         flow = i.desc.flow
         if n in masked:
             continue
-        if flow.is_terminator or (barriers_end_blocks and flow.is_barrier):
+        if flow.is_terminator:
             starts.add(n + 1)
         if flow is Flow.CALL:
             sites.setdefault(labels[i.args["label"]], []).append(n + 1)
@@ -233,15 +230,6 @@ def control_flow(
         {entry: tuple(after) for entry, after in sites.items()},
         masked,
     )
-
-
-MANY_BARRIERS = 32
-"""With more barriers than this, values live in memory across barriers (see ``engines/llvm/host/native.py``)."""
-
-
-def has_many_barriers(function: Function) -> bool:
-    """Whether a function has so many barriers that no values should live across them but those in memory."""
-    return sum(i.desc.flow.is_barrier for i in function.instructions) > MANY_BARRIERS
 
 
 def may_repeat(function: Function) -> bool:

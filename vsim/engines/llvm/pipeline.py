@@ -21,8 +21,8 @@
 * **anchor** (``passes/anchor.py``): vectors stay where they are computed if LLVM, which moves them towards their uses,
   would keep more alive.
 * **optimise** (``host/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
-  control flow, elimination of dead stores, splitting of coroutines, which keep what takes many operations
-  (``host/kept_values.py``).
+  control flow, elimination of dead stores, splitting of coroutines, of which values that live across barriers
+  share slots (``host/kept_values.py``).
 * **work around** (``host/workarounds.py``, ``host/dword_masks.py``): what LLVM's code generator gets wrong, or does
   badly, is written otherwise.
 * **emit** (``host/native.py``): LLVM's code generator makes an object.

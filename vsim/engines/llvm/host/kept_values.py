@@ -1,44 +1,68 @@
 """Values that are kept across barriers: in front of the pass that splits coroutines.
 
-LLVM computes anew behind each suspension what casts, comparisons, selections, addresses and operations on two operands
-make, and what those are made from, however long the chain and however many suspensions follow. A value that takes more
-than a few such operations is kept in the coroutine's frame instead: blocks of other phases read a ``freeze`` of it,
-which LLVM does not compute anew, and which is no instruction of the processor.
+LLVM gives each value that lives across a suspension a place of its own in the coroutine's frame, and computes anew
+behind each suspension what casts, comparisons, selections, addresses and operations on two operands make, and what
+those are made from, however long the chain. Here vectors and what takes more than a few such operations are stored in
+slots, which values share that are never needed together: the frames of a group's threads should fit into the
+processor's first cache. The rest is computed anew, once in each block.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from vsim.engines.llvm.ir.emitter import NAME
-from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET
+from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET, bytes_of, result_type
 
-MOST_OPERATIONS = 8
+MOST_OPERATIONS = 5
 """Operations up to which a value is computed anew; one that several use counts for each of them."""
 _FUNCTION = re.compile(r"^define [^\n]*\{\n.*?^\}$", re.MULTILINE | re.DOTALL)
 _DEFINITION = re.compile(rf"  ({NAME.pattern}) = (.*)")
-_SUSPENSION = "@llvm.coro.suspend("
-_TYPE = r"(<\d+ x \w+>|i\d+|half|float|double|ptr)"
+_SUSPENSION, _BEGIN = "@llvm.coro.suspend(", "@llvm.coro.begin("
+_LAST = ("  br ", "  switch ", "  ret ", "  unreachable")
+"""How the last instruction of a block begins."""
+_ELEMENT = r"(?:i\d+|half|float|double|ptr)"
+_TYPE = rf"(<\d+ x {_ELEMENT}>|{_ELEMENT})"
 _OPERATION = re.compile(
     rf"(?:add|sub|mul|[us]div|[us]rem|and|or|xor|shl|lshr|ashr|f(?:add|sub|mul|div|rem)) (?:[a-z]+ )*?{_TYPE} "
 )
 _SELECTION = re.compile(rf"select (?:i1|<\d+ x i1>) [^,<>]+, {_TYPE} ")
 _CAST = re.compile(rf"(?:[sz]ext|trunc|bitcast|fpext|fptrunc|[us]itofp|fpto[us]i|ptrtoint|inttoptr) .* to {_TYPE}$")
 _COMPARISON = re.compile(r"[if]cmp (?:[a-z]+ )*(?:<(\d+) x )?")
+_SAME = re.compile(r"insertelement <.*> poison, .*, i64 0$|shufflevector .* x i32> zeroinitializer$")
+"""What gives all lanes the same value."""
+_PHI, _KEPT_TYPE = re.compile(rf"phi {_TYPE} "), re.compile(_TYPE)
+_SLOT = re.compile(rf"({NAME.pattern})\.in\.frame\b")
+"""The slot of a value, as long as it has no number."""
 
 
 def _type(operation: str) -> str:
-    """The type of what LLVM computes anew; none of other operations."""
+    """The type of what is computed anew; none of other operations."""
     if found := _OPERATION.match(operation) or _SELECTION.match(operation) or _CAST.match(operation):
         return found[1]
     if found := _COMPARISON.match(operation):
         return f"<{found[1]} x i1>" if found[1] else "i1"
+    if _SAME.match(operation):
+        return result_type(operation) or ""
     return "ptr" if operation.startswith("getelementptr ") and "<" not in operation else ""
 
 
+def _kept_type(operation: str) -> str:
+    """The type of a value that can be kept; none where that is not known."""
+    phi = _PHI.match(operation)
+    kind = _type(operation) or (phi[1] if phi else result_type(operation) or "")
+    return kind if _KEPT_TYPE.fullmatch(kind) else ""
+
+
+def _alignment(kind: str) -> int:
+    """The alignment of a value in its slot."""
+    size = bytes_of(kind)
+    return min(size & -size, 64)
+
+
 def with_kept_values(text: str) -> str:
-    """A module whose coroutines keep in their frames what takes a long chain of operations."""
+    """A module whose coroutines keep vectors, and what takes a long chain of operations, in slots."""
     return _FUNCTION.sub(lambda found: _Coroutine(found[0]).text(), text) if _SUSPENSION in text else text
 
 
@@ -50,88 +74,181 @@ class _Coroutine:
         self.blocks: list[str] = []
         """The block of each line."""
         self.home: dict[str, str] = {}
-        """The block of each value."""
+        """The block of each value behind the coroutine's beginning."""
+        self.operations: dict[str, str] = {}
         self.waits: set[str] = set()
         """Blocks that end with a suspension."""
         self.before: dict[str, set[str]] = {}
         """The blocks in front of each block."""
+        self.read: dict[tuple[str, str], str] = {}
+        """What stands for a value in a block behind a suspension."""
+        self.readers: dict[str, set[str]] = {}
+        """Of each value that is kept, the blocks that load it."""
         block = ""
         for line in self.lines:
             if label := LABEL.match(line):
                 block = label[1]
             self.blocks.append(block)
-            if found := _DEFINITION.match(line):
-                self.home[found[1]] = block
+            if _BEGIN in line:
+                self.home.clear()
+            elif found := _DEFINITION.match(line):
+                self.home[found[1]], self.operations[found[1]] = block, found[2]
             if _SUSPENSION in line:
                 self.waits.add(block)
             for target in TARGET.findall(line):
                 self.before.setdefault(target, set()).add(block)
-
-    def text(self) -> str:
-        """The function, with a ``freeze`` behind each value that is kept."""
-        kept = self._kept() if self.waits else {}
-        return "\n".join(self._written(kept) if kept else self.lines)
-
-    def _kept(self) -> dict[str, str]:
-        """The values that are kept, with their types."""
-        crossing, operations, kept = self._crossing(), dict[str, int](), dict[str, str]()
-        for line in self.lines:
-            if (found := _DEFINITION.match(line)) and (kind := _type(found[2])):
-                name, operation = found.groups()
-                count = 1 + sum(operations.get(used, 0) for used in set(NAME.findall(operation)))
-                if count > MOST_OPERATIONS and name in crossing:
-                    kept[name], count = kind, 0
-                operations[name] = count
-        return kept
-
-    def _crossing(self) -> set[str]:
-        """Values that are used behind a suspension."""
-        number = {block: n for n, block in enumerate(dict.fromkeys(self.blocks))}
-        ways, crossed = dict.fromkeys(number, 0), dict.fromkeys(number, 0)
+        self.number = {block: n for n, block in enumerate(dict.fromkeys(self.blocks))}
+        self.ways, self.crossed = dict.fromkeys(self.number, 0), dict.fromkeys(self.number, 0)
         """Of each block, as bits: the blocks on a way to its beginning, and those behind which the way is suspended."""
 
-        def behind(block: str) -> int:
-            """The blocks behind which a way to the end of one is suspended."""
-            own = 1 << number[block]
-            return crossed[block] | ways[block] | own if block in self.waits else crossed[block] & ~own
+    def text(self) -> str:
+        """The function, in which values behind suspensions are computed anew or loaded."""
+        if not self.waits:
+            return "\n".join(self.lines)
+        self._follow_ways()
+        self.long = self._long()
+        changed, front = self._changed()
+        return "\n".join(self._with_slots(changed, front, self._slots()))
 
+    # -- uses behind suspensions ---------------------------------------------------------------------------
+
+    def _follow_ways(self) -> None:
         changed = True
         while changed:
             changed = False
-            for block in number:
+            for block in self.number:
                 for other in self.before.get(block, ()):
-                    found = ways[block] | ways[other] | 1 << number[other], crossed[block] | behind(other)
-                    changed |= found != (ways[block], crossed[block])
-                    ways[block], crossed[block] = found
-        return {
-            used
-            for used, block, at_end in self._uses()
-            if (behind(block) if at_end else crossed[block]) >> number[self.home[used]] & 1
-        }
+                    ways = self.ways[block] | self.ways[other] | 1 << self.number[other]
+                    crossed = self.crossed[block] | self._behind(other)
+                    changed |= (ways, crossed) != (self.ways[block], self.crossed[block])
+                    self.ways[block], self.crossed[block] = ways, crossed
+
+    def _behind(self, block: str) -> int:
+        """The blocks behind which a way to the end of one is suspended."""
+        own = 1 << self.number[block]
+        return self.crossed[block] | self.ways[block] | own if block in self.waits else self.crossed[block] & ~own
+
+    def _crosses(self, name: str, block: str, at_end: bool) -> bool:
+        """Whether a suspension may be between a value and its use in a block, or at the end of that."""
+        home = self.home.get(name)
+        if home is None or (home == block and not at_end):
+            return False
+        return bool((self._behind(block) if at_end else self.crossed[block]) >> self.number[home] & 1)
 
     def _uses(self) -> Iterator[tuple[str, str, bool]]:
-        """Each use of a value in another block or a phi: the value, the block, and whether that is at its end."""
+        """Each use of a value: its name, the block, and whether that is at its end."""
         for line, block in zip(self.lines, self.blocks, strict=True):
             found = _DEFINITION.match(line)
             if found and found[2].startswith("phi "):
-                yield from ((arm[1], arm[2], True) for arm in ARM.finditer(found[2]) if arm[1] in self.home)
+                yield from ((arm[1], arm[2], True) for arm in ARM.finditer(found[2]))
             else:
-                for used in NAME.findall(found[2] if found else line):
-                    if self.home.get(used, block) != block:
-                        yield used, block, False
+                yield from ((used, block, False) for used in NAME.findall(found[2] if found else line))
 
-    def _written(self, kept: dict[str, str]) -> Iterator[str]:
-        """The lines; those in other blocks, and phis, read the kept names."""
+    def _long(self) -> set[str]:
+        """Values used behind suspensions that take too many operations to be computed anew."""
+        crossing = {name for name, block, at_end in self._uses() if self._crosses(name, block, at_end)}
+        operations, found = dict[str, int](), set[str]()
+        for name, operation in self.operations.items():
+            if _type(operation):
+                count = 1 + sum(operations.get(used, 0) for used in set(NAME.findall(operation)))
+                if count > MOST_OPERATIONS and name in crossing:
+                    found.add(name)
+                    count = 0
+                operations[name] = count
+        return found
 
-        def use(name: str, block: str) -> str:
-            return f"%kept.{name[1:]}" if name in kept and self.home[name] != block else name
+    # -- what they read ------------------------------------------------------------------------------------
 
-        for line, block in zip(self.lines, self.blocks, strict=True):
+    def _changed(self) -> tuple[list[str], dict[int, list[str]]]:
+        """The lines as they read what stands for values, and what is in front of some, by their number."""
+        changed, front, last = list(self.lines), dict[int, list[str]](), dict[str, int]()
+        phis = []
+        for n, (line, block) in enumerate(zip(self.lines, self.blocks, strict=True)):
             found = _DEFINITION.match(line)
+            if line.startswith(_LAST):
+                last[block] = n
             if found and found[2].startswith("phi "):
-                line = ARM.sub(lambda arm: f"[ {use(arm[1], '')}, %{arm[2]} ]", line)
-            else:
-                line = NAME.sub(lambda used, here=block: use(used[0], here), line)  # type: ignore[misc]
+                phis.append(n)
+            elif not LABEL.match(line):
+                own, begin = list[str](), found.start(2) if found else 0
+                changed[n] = line[:begin] + self._renamed(line[begin:], block, False, own)
+                if own:
+                    front[n] = own
+        for n in phis:
+            changed[n] = ARM.sub(
+                lambda arm: f"[ {self._name(arm[1], arm[2], True, front.setdefault(last[arm[2]], []))}, %{arm[2]} ]",
+                self.lines[n],
+            )
+        return changed, front
+
+    def _renamed(self, text: str, block: str, at_end: bool, lines: list[str]) -> str:
+        return NAME.sub(lambda used: self._name(used[0], block, at_end, lines), text)
+
+    def _name(self, name: str, block: str, at_end: bool, lines: list[str]) -> str:
+        """What stands for a value in a block, or at its end; the lines that make it are added to others."""
+        if not self._crosses(name, block, at_end):
+            return name
+        if known := self.read.get((name, block)):
+            return known
+        operation = self.operations[name]
+        kind = _kept_type(operation)
+        new = f"%again.{len(self.read)}"
+        if _type(operation) and name not in self.long:
+            self.read[name, block] = new
+            lines.append(f"  {new} = {self._renamed(operation, block, at_end, lines)}")
+        elif name in self.long or kind.startswith("<"):
+            self.read[name, block] = new
+            self.readers.setdefault(name, set()).add(block)
+            lines.append(f"  {new} = load {kind}, ptr {name}.in.frame, align {_alignment(kind)}")
+        else:
+            return name  # LLVM keeps it.
+        return new
+
+    # -- slots ---------------------------------------------------------------------------------------------
+
+    def _slots(self) -> dict[str, tuple[str, str]]:
+        """The slot of each value that is kept, and the type that it is made for."""
+        slots: list[tuple[str, str]] = []
+        taken: list[int] = []
+        found = {}
+        for name in filter(self.readers.__contains__, self.operations):
+            kind, alive = _kept_type(self.operations[name]), self._alive(name)
+            free = (n for n, (_, k) in enumerate(slots) if bytes_of(k) == bytes_of(kind) and not taken[n] & alive)
+            n = next(free, len(slots))
+            if n == len(slots):
+                slots.append((f"%slot.{n}", kind))
+                taken.append(0)
+            taken[n] |= alive
+            found[name] = slots[n]
+        return found
+
+    def _alive(self, name: str) -> int:
+        """The blocks, as bits, in which the slot of a value holds it."""
+        home, ahead = self.home[name], [*self.readers[name]]
+        seen = {home}
+        while ahead:
+            block = ahead.pop()
+            if block not in seen:
+                seen.add(block)
+                ahead += self.before.get(block, ())
+        return sum(1 << self.number[block] for block in seen)
+
+    def _with_slots(
+        self, changed: Sequence[str], front: Mapping[int, Sequence[str]], slots: Mapping[str, tuple[str, str]]
+    ) -> Iterator[str]:
+        """The lines, with slots where the coroutine begins, and stores behind the values that are kept."""
+        stores: list[str] = []
+        for n, line in enumerate(changed):
+            found = _DEFINITION.match(line)
+            is_phi = found is not None and found[2].startswith("phi ")
+            if not is_phi:
+                yield from stores
+                stores = []
+            yield from (_SLOT.sub(lambda used: slots[used[1]][0], own) for own in front.get(n, ()))
             yield line
-            if found and found[1] in kept:
-                yield f"  %kept.{found[1][1:]} = freeze {kept[found[1]]} {found[1]}"
+            if found and found[1] in slots:
+                kind = _kept_type(found[2])
+                stores.append(f"  store {kind} {found[1]}, ptr {slots[found[1]][0]}, align {_alignment(kind)}")
+            if _BEGIN in line:
+                made = dict(slots.values())
+                yield from (f"  {slot} = alloca {kind}, align {_alignment(kind)}" for slot, kind in made.items())

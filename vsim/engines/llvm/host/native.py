@@ -103,11 +103,9 @@ QUICK_LINES, ONCE_LINES = 14_000, 1_500
 """Modules of more lines have quick code first, as a huge module has, and good code when that is made (page 84); the
 second number is of kernels that may run once.
 """
-# What pays for itself; between the two halves the coroutines are split. Where there are many barriers they are split
-# first, so that slots which live across one stay in memory: of promoted ones LLVM computes anew behind each barrier
-# whatever it can, and what that was computed from, which grows with the square of their number. (NewGVN would pay too,
-# but it miscompiles: it is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up
-# to twice the time of everything else, for code that is at most a few percent faster.)
+# What pays for itself; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it
+# is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up to twice the time of
+# everything else, for code that is at most a few percent faster.)
 _BEFORE_SPLIT = ("sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
 # Straight code is one chain of sums, of which the order of the text has the latest operand nearly anywhere. Where it
 # comes last, code waits less: a vector instruction has its result after two cycles, in which eight could begin.
@@ -176,7 +174,6 @@ def compile_object(text: str, quick: bool = False) -> bytes:
     Raises:
         InvalidCode: the module is invalid.
     """
-    from vsim.analysis.control_flow import MANY_BARRIERS
     from vsim.engines.llvm.host.kept_values import with_kept_values
 
     quick = quick or _is_quick_only(text)
@@ -186,14 +183,12 @@ def compile_object(text: str, quick: bool = False) -> bytes:
         _run_pipeline(module, machine)
         return _object_code(module, machine)
     before = _passes_before_split(text)
-    late = text.count("@llvm.coro.suspend(") > MANY_BARRIERS
-    if not late:
-        _run_passes(module, machine, before)
+    _run_passes(module, machine, before)
     if _is_valid(module):
         if "@llvm.coro.suspend(" in text:
             module = _with(module, machine, with_kept_values)
         _run_pipeline(module, machine)
-        _run_passes(module, machine, (*(before if late else ()), *_AFTER_SPLIT))
+        _run_passes(module, machine, _AFTER_SPLIT)
     if not _is_valid(module):
         module = _verified(text, machine)
         _run_pipeline(module, machine)

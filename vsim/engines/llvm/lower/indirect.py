@@ -2,7 +2,8 @@
 indexes differently.
 
 The register file holds all variables with a taken address. A place is checked against the variable whose address the
-program writes to the address variable, and against all variables only if it is outside of that one.
+program writes to the address variable, and against all variables only if it is outside of that one. Elements one behind
+the other, at one address for all lanes, are one vector where all are inside of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import reduce
+from typing import NamedTuple
 
 from visakit.language import types
 from visakit.language.operands import Indirect
@@ -24,7 +26,7 @@ from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.access import MemoryAccess
-from vsim.engines.llvm.memory.part import first_active
+from vsim.engines.llvm.memory.part import LanePart, first_active
 from vsim.engines.llvm.memory.scatter import gathered, gathers, scattered, scatters
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.semantics.operands import indirect_elements
@@ -33,6 +35,16 @@ UNUSED = 0
 """A place of the file in front of all variables, which inactive lanes write."""
 ReadAddresses = Callable[[int, list[int]], Value]
 """Reads elements of an address variable by number, UD."""
+
+
+class _Row(NamedTuple):
+    """Elements one behind the other: their places, the host pointer of the first, and whether any may be outside of the
+    variables whose addresses are taken for the operand (i1).
+    """
+
+    place: Value
+    pointer: str
+    outside: str
 
 
 class IndirectRegions:
@@ -59,13 +71,34 @@ class IndirectRegions:
         """
         state, b = self.state, self.state.b
         state.registers.flush(state.storage.in_file, forget=False)
-        place = self._places(op, count)
+        mask: Mask = True if state.dispatch.lenient_reads else self._executing()
+        if row := self._row(op, count, own.size):
+            arms = [(row.outside, UNLIKELY, lambda: [self._read_away(op, row.place, own, count, mask)])]
+            return first_of(b, arms, lambda: [b.load(own, count, row.pointer, 1)], b.new_label("row"))[0]
+        return self._read_lanes(op, self._places(op, count), own, count, mask)
+
+    def _read_lanes(self, op: Indirect, place: Value, own: DataType, count: int, mask: Mask) -> Value:
+        """Elements that may lie anywhere."""
+        state, b = self.state, self.state.b
         if state.dispatch.lenient_reads:
             found = self._in_file(self._held(place, own), own, count)
             return b.select(self._outside(place, own.size), b.const(0, own), found)
-        mask = self._executing()
         self._check(op, place, own.size, count, mask)
         return self._in_file(place if mask is True and self.checks else self._held(place, own), own, count)
+
+    def _read_away(self, op: Indirect, place: Value, own: DataType, count: int, mask: Mask) -> Value:
+        """Elements of a row that is not inside of the variables for which it is meant, in little code."""
+        if self.state.dispatch.lenient_reads or not self.checks:
+            return self._read_lanes(op, place, own, count, mask)
+        part = self._part(op, place, count, own, mask)
+        vector = None if part.mask is True else self.state.b.broadcast(part.mask, count)
+        return self.access.out_of_line.load(part, part.offset, vector, rare=True)[0]
+
+    def _part(self, op: Indirect, place: Value, count: int, own: DataType, mask: Mask) -> LanePart:
+        """Lanes of the register file, whose places are checked."""
+        self._check(op, place, own.size, count, mask)
+        file = MemorySpace(cx.REGISTER, self.file, str(self.state.layout.file_size))
+        return LanePart(file, place, mask, own, 1, count)
 
     def write(self, op: Indirect, count: int, value: Value, mask: Mask) -> None:
         """Write lanes under a mask."""
@@ -74,13 +107,30 @@ class IndirectRegions:
         lane = None if mask is True or mask.lanes != count else only_lane(mask)
         if mask is not True and lane is not None:
             self._write_lane(op, count, lane, b.lane(b.broadcast(value, count), lane), b.lane(mask, lane))
+        elif row := self._row(op, count, value.type.size):
+            value, vector = b.broadcast(value, count), None if mask is True else b.broadcast(mask, count)
+            self._write_row(op, row, value, vector)
         else:
-            place = self._places(op, count)
-            self._check(op, place, value.type.size, count, mask)
-            place = b.broadcast(place, count)
-            file = MemorySpace(cx.REGISTER, self.file, str(state.layout.file_size))
-            self.access.store(file, b.cast(place, types.UQ), [b.broadcast(value, count)], mask)
+            part = self._part(op, self._places(op, count), count, value.type, mask)
+            place = b.cast(b.broadcast(part.offset, count), types.UQ)
+            self.access.store(part.space, place, [b.broadcast(value, count)], mask)
         state.registers.flush(state.storage.in_file, forget=True)
+
+    def _write_row(self, op: Indirect, row: _Row, value: Value, vector: Value | None) -> None:
+        """Elements of a row; those of inactive lanes are written again, as nothing else sees the file."""
+        b, count = self.state.b, value.lanes
+
+        def away() -> list[Value]:
+            part = self._part(op, row.place, count, value.type, True if vector is None else vector)
+            self.access.out_of_line.store(part, part.offset, [value], vector, rare=True)
+            return []
+
+        def inside() -> list[Value]:
+            old = value if vector is None else b.load(value.type, count, row.pointer, 1)
+            b.store(value if vector is None else b.select(vector, value, old), row.pointer, 1)
+            return []
+
+        first_of(b, [(row.outside, UNLIKELY, away)], inside, b.new_label("row"))
 
     def write_lanes(self, writes: LaneWrites, value: Value, mask: Mask) -> None:
         """Write the element of each lane to a separate place, lane after lane."""
@@ -114,6 +164,16 @@ class IndirectRegions:
         base = self.addresses(op.var, chosen)
         same = len(set(added)) == 1
         return base + (b.const(added[0], types.UD) if same else b.vector(added, types.UD))
+
+    def _row(self, op: Indirect, count: int, size: int) -> _Row | None:
+        """The elements of an operand, if they lie one behind the other and their variables are known."""
+        b, roots, (chosen, added) = self.state.b, self._roots(op), indirect_elements(op, count)
+        if count == 1 or not roots or len({*chosen}) > 1 or added != [added[0] + n * size for n in range(count)]:
+            return None
+        place = self.addresses(op.var, chosen[:1]) + b.const(added[0], types.UD)
+        outside = b.any(self._outside(place, count * size, roots))
+        places = place + b.vector([n * size for n in range(count)], types.UD)
+        return _Row(places, self._pointer(b.cast(place, types.UQ)), outside)
 
     def _outside(self, place: Value, size: int, roots: set[int] | None = None) -> Value:
         """The lanes with an address outside of all variables, or outside of some root variables."""

@@ -71,7 +71,7 @@ class LoweringMachine:
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
         self.call, self.leave, self.around_calls = flow.call, flow.leave, flow.around_calls
-        self.waiting = ThreadWaits(state, masks, flow, observers)
+        self.waiting = ThreadWaits(state, masks, observers)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
         calls = Calls(state, masks, flow, exits, observers)
         self.call_function, self.call_address = calls.call_function, calls.call_address

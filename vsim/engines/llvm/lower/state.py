@@ -12,13 +12,14 @@ from visakit.language.operands import Execution
 from visakit.language.program import Function, Instruction
 from visakit.language.types import DataType
 from vsim.analysis.arrays.lane_writes import LaneWrites, lane_writes
-from vsim.analysis.control_flow import ControlFlow, control_flow, has_many_barriers
+from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.analysis.if_conversion import masked_gotos, private_loads
 from vsim.analysis.induction import induction_variables
 from vsim.analysis.lockstep import lockstep_loops
 from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.register_accesses import Accesses
+from vsim.analysis.short_loops import short_loops
 from vsim.analysis.spin_loops import spin_branches
 from vsim.analysis.split_instructions import SplitInstructions
 from vsim.analysis.uniformity import uniform_predicates
@@ -34,6 +35,7 @@ from vsim.engines.llvm.lower.lockstep_registers import LockstepRegisters
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
+from vsim.engines.llvm.memory.common_buffer import MOST_IN_LOOP
 from vsim.engines.llvm.memory.induction import InductionVariables
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.memory.traits import AccessTraits
@@ -82,8 +84,6 @@ class FunctionState:
         self.jump_lanes = function.jump_lanes if function.is_cm else self.lanes
         self.layout = layout_of(function, self.dispatch.grf_size)
         self.is_coroutine = module.can_wait(function)
-        self.barriers_end_blocks = self.is_kernel and self.is_coroutine and has_many_barriers(function)
-        """Whether a block ends with each barrier, so that no values but those in stack slots live across it."""
         if self.dispatch.image.register_overrun:
             self.layout.allow_overrun()
         self.accesses = Accesses(function, self.layout.copy())
@@ -121,11 +121,11 @@ class FunctionState:
 
     def _control_flow(self) -> ControlFlow:
         """The control flow of the function, without the branches that become masks."""
-        found = control_flow(self.function, self.barriers_end_blocks)
+        found = control_flow(self.function)
         if self.dispatch.checks or self.module.takes_turns:
             return found
         masked = masked_gotos(found, self.jump_lanes, vector_bits() // 8, self._private_loads())
-        return control_flow(self.function, self.barriers_end_blocks, masked) if masked else found
+        return control_flow(self.function, masked) if masked else found
 
     def _private_loads(self) -> frozenset[int]:
         """The loads from private memory, of a kernel."""
@@ -151,7 +151,7 @@ class FunctionState:
         """Find the lockstep registers after the first emission, which tells of writers; whether there are any."""
         if self.dispatch.checks or self.module.takes_turns or not self.is_kernel or self.function.is_cm:
             return False
-        flow = control_flow(self.function, self.barriers_end_blocks)
+        flow = control_flow(self.function)
         loops = lockstep_loops(flow, self.layout, self.lanes, self.registers.writers)
         self.lockstep = LockstepRegisters(self.b, self.storage, self.lanes, loops)
         return bool(loops)
@@ -186,7 +186,8 @@ class FunctionState:
         dispatch, size = self.dispatch, len(self.function.instructions)
         traits = dispatch.separates_writes, size, self.module.row, self.is_straight
         is_alone = dispatch.needs_order and not dispatch.signature.summary.spins
-        return AccessTraits(*traits, is_alone, self.is_kernel and self.module.knows_straying)
+        short = short_loops(self.flow, MOST_IN_LOOP // self.lanes)
+        return AccessTraits(*traits, is_alone, short, self.is_kernel and self.module.knows_straying)
 
     @property
     def mask_ir(self) -> str:

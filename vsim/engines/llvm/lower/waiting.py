@@ -11,7 +11,6 @@ from visakit.language.program import Instruction
 from vsim.analysis.waiting import group_barriers
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.suspension import Suspension
@@ -27,10 +26,9 @@ class ThreadWaits:
         self,
         state: FunctionState,
         masks: Masks,
-        flow: ControlFlowLowering,
         observers: Sequence[Observer],
     ) -> None:
-        self.state, self.masks, self.flow = state, masks, flow
+        self.state, self.masks = state, masks
         self.comes = listeners(observers, Observer.barrier)
         self.arrived, self.departed = listeners(observers, Observer.arrived), listeners(observers, Observer.departed)
         self.passed: list[Step] = []
@@ -48,7 +46,7 @@ class ThreadWaits:
             for tell in self.passed if wait else ():
                 tell()
 
-        return self._between_blocks(step)
+        return step
 
     def _wait(self, signal: bool, wait: bool) -> None:
         """Arrive, wait, or both."""
@@ -79,18 +77,6 @@ class ThreadWaits:
                 for tell in self.arrived:
                     tell(self.state.thread, n)
                 b.emit(f"call void @arrive(ptr %worker, ptr %record, i64 {n}, i64 {b.cast(arrivals(), types.UQ).text})")
-
-        return self._between_blocks(step)
-
-    def _between_blocks(self, barrier: Step) -> Step:
-        """A barrier; a block ends before it if there are many, so that values that live across are in stack slots."""
-        if not self.state.barriers_end_blocks:
-            return barrier
-
-        def step() -> None:
-            self.flow.leave_block()
-            barrier()
-            self.state.b.jump(self.flow.entrance(self.state.at.pc + 1))
 
         return step
 

@@ -42,6 +42,10 @@ CHECKED_LANES = 1024
 """So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code
 for it takes time to compile. Of a function that is a single block two for each instruction are, if that is more.
 """
+LOOP_LANES, MOST_IN_LOOP = 512, 256
+"""So many lanes of accesses in short loops are checked inline beyond that, as loops may come last that take most of the
+time; short are those whose accesses have so many lanes.
+"""
 STORES_COUNT = 2
 """Lanes that one of a store counts for: out of line it takes little longer, as its elements are read from memory."""
 
@@ -91,7 +95,7 @@ class UnprovedAccess:
     ) -> None:
         self.b, self.bounds, self.out_of_line, self.scalarised = b, bounds, out_of_line, scalarised
         self.prefetcher, self.row, self.strays = prefetcher, traits.row, traits.strays
-        self.most = checked_lanes(traits.instructions, traits.is_straight)
+        self.most, self.short_loops = checked_lanes(traits.instructions, traits.is_straight), traits.short_loops
         self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
@@ -272,6 +276,9 @@ class UnprovedAccess:
     def admits(self, lanes: int) -> bool:
         """Whether so many more lanes are checked inline."""
         self.b.checked_lanes += lanes
+        if self.b.checked_lanes > self.most and self.prefetcher.at() in self.short_loops:
+            self.b.loop_lanes += lanes
+            return self.b.loop_lanes <= LOOP_LANES
         return self.b.checked_lanes <= self.most
 
     # -- the test of all lanes -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import NamedTuple
 
 
@@ -18,5 +19,7 @@ class AccessTraits(NamedTuple):
     """The function is one block."""
     is_alone: bool
     """No other thread of the host touches memory while the launch runs."""
+    short_loops: Set[int]
+    """Instructions in loops of few accesses."""
     strays: bool
     """Each lane goes over memory by itself, so that lanes hardly ever are a row or at one place."""

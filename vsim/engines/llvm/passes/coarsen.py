@@ -17,7 +17,7 @@ from vsim.engines.llvm.passes.thread_copies import ORDERED, Impossible, ThreadCo
 
 MAXIMUM_LINES = {2: 1700, 4: 1300}
 """Lines of a thread's code up to which so many threads are coarsened: all lines may be compiled so many times."""
-LINES_PER_BARRIER, LINES_WITH_CLOSE_BARRIERS = 240, 7000
+LINES_PER_BARRIER, LINES_WITH_CLOSE_BARRIERS = 240, 20_000
 """Lines for each barrier, of a thread's code or of a loop around barriers, and lines of the code in all, up to which
 two threads are coarsened in spite of private loops and of ``MAXIMUM_LINES``: resuming takes much of the time then, as
 in functions of work-groups and in reductions. Cold lines of loops do not count.
