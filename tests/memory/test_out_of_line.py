@@ -88,7 +88,7 @@ def test_a_pair_of_a_lane_is_outside(count, inside):
 
 @pytest.mark.parametrize(("most", "lanes", "inline"), [(256, 512, [1, 1]), (8, 512, [0, 0]), (256, 16, [1, 0])])
 def test_short_loops_are_inline_where_other_code_is_not(monkeypatch, most, lanes, inline):
-    """A loop of few accesses, behind code that has used up what a function may have inline, as far as there is room."""
+    """A loop of few accesses, behind code with all inline lanes of a function, is inline while there is room."""
     monkeypatch.setattr(common_buffer, "LOOP_LANES", lanes)
     monkeypatch.setattr(state, "MOST_IN_LOOP", most)
     load, rare = OutOfLineAccess.load, []

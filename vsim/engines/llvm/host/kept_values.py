@@ -1,10 +1,9 @@
-"""Values that are kept across barriers: in front of the pass that splits coroutines.
+"""Values live across barriers: spilled to shared slots, or rematerialised, before LLVM splits a coroutine.
 
-LLVM gives each value that lives across a suspension a place of its own in the coroutine's frame, and computes anew
-behind each suspension what casts, comparisons, selections, addresses and operations on two operands make, and what
-those are made from, however long the chain. Here vectors and what takes more than a few such operations are stored in
-slots, which values share that are never needed together: the frames of a group's threads should fit into the
-processor's first cache. The rest is computed anew, once in each block.
+LLVM's split spills such values to slots of their own in the coroutine's frame, and rematerialises chains of casts,
+comparisons, selections, addresses and operations on two operands behind each suspension, however long they are. Here
+vectors and long chains are spilled, to slots that values share if they are never live together, as the frames of a
+group's threads should fit into the first cache; short chains are rematerialised once in each block.
 """
 
 from __future__ import annotations
@@ -13,15 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from vsim.engines.llvm.ir.emitter import NAME
+from vsim.engines.llvm.passes.blocks import ENDS, FUNCTION
 from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET, bytes_of, result_type
 
 MOST_OPERATIONS = 5
-"""Operations up to which a value is computed anew; one that several use counts for each of them."""
-_FUNCTION = re.compile(r"^define [^\n]*\{\n.*?^\}$", re.MULTILINE | re.DOTALL)
+"""Operations up to which a value is rematerialised; one that several use counts for each of them."""
 _DEFINITION = re.compile(rf"  ({NAME.pattern}) = (.*)")
 _SUSPENSION, _BEGIN = "@llvm.coro.suspend(", "@llvm.coro.begin("
-_LAST = ("  br ", "  switch ", "  ret ", "  unreachable")
-"""How the last instruction of a block begins."""
 _ELEMENT = r"(?:i\d+|half|float|double|ptr)"
 _TYPE = rf"(<\d+ x {_ELEMENT}>|{_ELEMENT})"
 _OPERATION = re.compile(
@@ -38,7 +35,7 @@ _SLOT = re.compile(rf"({NAME.pattern})\.in\.frame\b")
 
 
 def _type(operation: str) -> str:
-    """The type of what is computed anew; none of other operations."""
+    """The type of what can be rematerialised; empty for other operations."""
     if found := _OPERATION.match(operation) or _SELECTION.match(operation) or _CAST.match(operation):
         return found[1]
     if found := _COMPARISON.match(operation):
@@ -49,7 +46,7 @@ def _type(operation: str) -> str:
 
 
 def _kept_type(operation: str) -> str:
-    """The type of a value that can be kept; none where that is not known."""
+    """The type of a value that can be spilled; empty if it is not known."""
     phi = _PHI.match(operation)
     kind = _type(operation) or (phi[1] if phi else result_type(operation) or "")
     return kind if _KEPT_TYPE.fullmatch(kind) else ""
@@ -62,12 +59,12 @@ def _alignment(kind: str) -> int:
 
 
 def with_kept_values(text: str) -> str:
-    """A module whose coroutines keep vectors, and what takes a long chain of operations, in slots."""
-    return _FUNCTION.sub(lambda found: _Coroutine(found[0]).text(), text) if _SUSPENSION in text else text
+    """A module whose coroutines spill vectors and long chains of operations to shared slots."""
+    return FUNCTION.sub(lambda found: _Coroutine(found[0]).text(), text) if _SUSPENSION in text else text
 
 
 class _Coroutine:
-    """A function, and its values that live across suspensions."""
+    """A function, and its values that are live across suspensions."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.split("\n")
@@ -79,11 +76,11 @@ class _Coroutine:
         self.waits: set[str] = set()
         """Blocks that end with a suspension."""
         self.before: dict[str, set[str]] = {}
-        """The blocks in front of each block."""
+        """The predecessors of each block."""
         self.read: dict[tuple[str, str], str] = {}
-        """What stands for a value in a block behind a suspension."""
+        """The name of a value in a block behind a suspension: of its copy or of its load."""
         self.readers: dict[str, set[str]] = {}
-        """Of each value that is kept, the blocks that load it."""
+        """The blocks that load each spilled value."""
         block = ""
         for line in self.lines:
             if label := LABEL.match(line):
@@ -100,9 +97,11 @@ class _Coroutine:
         self.number = {block: n for n, block in enumerate(dict.fromkeys(self.blocks))}
         self.ways, self.crossed = dict.fromkeys(self.number, 0), dict.fromkeys(self.number, 0)
         """Of each block, as bits: the blocks on a way to its beginning, and those behind which the way is suspended."""
+        self.long: set[str] = set()
+        """Values that take too many operations to be rematerialised."""
 
     def text(self) -> str:
-        """The function, in which values behind suspensions are computed anew or loaded."""
+        """The function, in which values behind suspensions are rematerialised or loaded."""
         if not self.waits:
             return "\n".join(self.lines)
         self._follow_ways()
@@ -145,7 +144,7 @@ class _Coroutine:
                 yield from ((used, block, False) for used in NAME.findall(found[2] if found else line))
 
     def _long(self) -> set[str]:
-        """Values used behind suspensions that take too many operations to be computed anew."""
+        """Values used behind suspensions that take too many operations to be rematerialised."""
         crossing = {name for name, block, at_end in self._uses() if self._crosses(name, block, at_end)}
         operations, found = dict[str, int](), set[str]()
         for name, operation in self.operations.items():
@@ -157,15 +156,15 @@ class _Coroutine:
                 operations[name] = count
         return found
 
-    # -- what they read ------------------------------------------------------------------------------------
+    # -- copies and loads ----------------------------------------------------------------------------------
 
     def _changed(self) -> tuple[list[str], dict[int, list[str]]]:
-        """The lines as they read what stands for values, and what is in front of some, by their number."""
+        """The lines, which use copies and loads; and lines that make these, by the number of the line behind them."""
         changed, front, last = list(self.lines), dict[int, list[str]](), dict[str, int]()
         phis = []
         for n, (line, block) in enumerate(zip(self.lines, self.blocks, strict=True)):
             found = _DEFINITION.match(line)
-            if line.startswith(_LAST):
+            if line.startswith(ENDS):
                 last[block] = n
             if found and found[2].startswith("phi "):
                 phis.append(n)
@@ -185,7 +184,7 @@ class _Coroutine:
         return NAME.sub(lambda used: self._name(used[0], block, at_end, lines), text)
 
     def _name(self, name: str, block: str, at_end: bool, lines: list[str]) -> str:
-        """What stands for a value in a block, or at its end; the lines that make it are added to others."""
+        """The name of a value in a block, or at its end; lines that copy or load it are appended."""
         if not self._crosses(name, block, at_end):
             return name
         if known := self.read.get((name, block)):
@@ -207,7 +206,7 @@ class _Coroutine:
     # -- slots ---------------------------------------------------------------------------------------------
 
     def _slots(self) -> dict[str, tuple[str, str]]:
-        """The slot of each value that is kept, and the type that it is made for."""
+        """The slot of each spilled value, and the type that the slot is made for."""
         slots: list[tuple[str, str]] = []
         taken: list[int] = []
         found = {}
@@ -223,7 +222,7 @@ class _Coroutine:
         return found
 
     def _alive(self, name: str) -> int:
-        """The blocks, as bits, in which the slot of a value holds it."""
+        """The blocks, as bits, in which a value is live."""
         home, ahead = self.home[name], [*self.readers[name]]
         seen = {home}
         while ahead:
@@ -236,7 +235,7 @@ class _Coroutine:
     def _with_slots(
         self, changed: Sequence[str], front: Mapping[int, Sequence[str]], slots: Mapping[str, tuple[str, str]]
     ) -> Iterator[str]:
-        """The lines, with slots where the coroutine begins, and stores behind the values that are kept."""
+        """The lines, with slots where the coroutine begins, and stores behind the spilled values."""
         stores: list[str] = []
         for n, line in enumerate(changed):
             found = _DEFINITION.match(line)

@@ -12,6 +12,7 @@ picked apart and interleaved. The dwords are there as well; LLVM removes unused 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.language import types
@@ -55,12 +56,14 @@ def half_of_product(number: int, qwords: Value, x: Value, y: Value) -> Half:
     return Half(number, qwords, "product", (Half(None, x), Half(None, y)), depth)
 
 
-def half_of_sum(x: Value, y: Value) -> Half | None:
-    """The high dwords that the sum of those of a product and of any others is."""
+def with_half_of_sum(total: Value, x: Value, y: Value) -> Value:
+    """The sum of x and y; if one of them is the high dwords of a product, it knows that it has others added to them."""
     for half, rest in ((x.facts.half, y), (y.facts.half, x)):
         if half and half.op == "product" and half.number == 1 and half.depth < DEEPEST:
-            return half._replace(operands=(*half.operands, Half(None, rest)), depth=half.depth + 1)
-    return None
+            return total.with_facts(
+                half=half._replace(operands=(*half.operands, Half(None, rest)), depth=half.depth + 1)
+            )
+    return total
 
 
 def _constant(x: Value) -> Half | None:
@@ -106,22 +109,28 @@ def _product(b: Builder, low: Half, high: Half) -> Value | None:
     """
     if high.op != "product" or (low.number, high.number) != (0, 1):
         return None
-    (x, y), (one, other, *rest) = ([half.value for half in part.operands] for part in (low, high))
+    (x, y), (one, other, *terms) = ([half.value for half in part.operands] for part in (low, high))
     if not (_is_same(x, one) and _is_same(y, other)):
         return None
-    highs: dict[bool, Value] = {}
-    for term in rest:
-        part = term.facts.half
-        factors = [half.value for half in part.operands] if part and part.op == "product" and not part.number else []
-        found = [(k, factors[1 - n]) for n, f in enumerate(factors) for k in (False, True) if _is_same(f, (y, x)[k])]
-        found = [(k, factor) for k, factor in found if k not in highs]
-        if not found:
-            return None
-        highs[found[0][0]] = found[0][1]
-    if not rest:
+    if not terms:
         return b.retype(high.value, types.UQ)
+    highs: dict[bool, Value] = {}
+    for term in terms:
+        found = next((pair for pair in _high_dwords(term, x, y) if pair[0] not in highs), None)
+        if found is None:
+            return None
+        highs[found[0]] = found[1]
     left, right = _whole(b, x, highs.get(False)), _whole(b, y, highs.get(True))
     return left * right if left and right else None
+
+
+def _high_dwords(term: Value, x: Value, y: Value) -> Iterator[tuple[bool, Value]]:
+    """High dwords that belong to low ones y (True) or x (False), if a term is their product with the other low ones."""
+    half = term.facts.half
+    if half and half.op == "product" and not half.number:
+        one, other = (factor.value for factor in half.operands)
+        for factor, rest in ((one, other), (other, one)):
+            yield from ((of_y, rest) for of_y, low in ((False, y), (True, x)) if _is_same(factor, low))
 
 
 def _whole(b: Builder, low: Value, high: Value | None) -> Value | None:

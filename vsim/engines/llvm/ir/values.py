@@ -24,7 +24,7 @@ from vsim.engines.llvm.ir.affine import (
 from vsim.engines.llvm.ir.base_offset import base_offset_sum
 from vsim.engines.llvm.ir.carries import carry_of, part_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
-from vsim.engines.llvm.ir.halves import half_of_product, half_of_result, half_of_sum
+from vsim.engines.llvm.ir.halves import half_of_product, half_of_result, with_half_of_sum
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, splat
 
@@ -180,8 +180,7 @@ class Value:
             total = total.with_facts(carried=part_of_sum(self, other))
         if self.builder.follows_divisions:
             total = total.with_facts(division=divisions.total(self, other))
-        if half := half_of_sum(self, other):
-            total = total.with_facts(half=half)
+        total = with_half_of_sum(total, self, other)
         if mine.narrow is not None and other.constant is not None:
             return total.with_facts(narrow=mine.narrow + self.builder.const(other.constant, types.UD))
         return total
