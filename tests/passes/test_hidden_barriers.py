@@ -132,7 +132,8 @@ def test_lanes_that_stray_have_threads_of_one_lane(name):
         program.launch(name, given.global_size, given.local_size, given.args, engine=engine, threads=1)
         found.append(given.args[given.result].tolist())
     assert found[0] == found[1]
-    dispatch = bound(program, name, given.global_size, given.local_size, given.args)
-    assert width(dispatch) == 1
-    program.image.zebin = bytes
-    assert width(dispatch) == 0
+    without = program_of(benchmark.folder / "tgllp")
+    without.image.zebin = bytes
+    for given_program, expected in ((program, 1), (without, 0)):
+        dispatch = bound(given_program, name, given.global_size, given.local_size, given.args)
+        assert width(dispatch) == expected

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from visakit.diagnostics import Diagnostic, SimulationError
-from visakit.language.platforms import PLATFORMS, find
 from visakit.language.program import LEAST_LANES
 from visakit.objects.image import LinkedImage
 from vsim.checks.names import GUARD, RACE_ITEMS, UNDEFINED
@@ -29,8 +28,6 @@ LONGEST_ROW = 1024
 """Work-items in a row of an ND-range up to which threads without loops run in the order of rows: with four bytes for
 each, the rows of a group are pages of memory, at each of which the processor's prefetcher begins anew (page 161).
 """
-_BARRIERS_FROM, _BARRIERS_SINCE = PLATFORMS["tgllp"].order, (4, 2)
-"""The platform and the version of texts from which on compilers leave an instruction of a sub-group's barrier."""
 TIMEOUT = "S040"
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
 Executed = dict[int, Bools]
@@ -209,22 +206,8 @@ class Dispatch(BoundLaunch):
 
     @property
     def lanes_may_wait(self) -> bool:
-        """Whether the kernel may have had barriers of sub-groups, which order accesses of lanes to memory, but leave no
-        trace in older texts: only the SPIR-V that these were compiled from tells of them.
-        """
-        platform = find(self.image.platform)
-        if platform is not None and platform.order >= _BARRIERS_FROM and self.kernel.version >= _BARRIERS_SINCE:
-            return False
-        zebin = self.image.zebin()
-        if not zebin:
-            return True
-        from visakit.objects.spirv import may_wait  # which most launches do without
-        from visakit.objects.zebin import spirv_of
-
-        try:
-            return not (module := spirv_of(zebin)) or may_wait(module)
-        except ValueError:
-            return True
+        """Whether the kernel may have had barriers of sub-groups that its text does not show."""
+        return self.signature.lanes_may_wait
 
     @property
     def needs_order(self) -> bool:

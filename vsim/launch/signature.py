@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from visakit.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you_mean
 from visakit.forks import cached_property
+from visakit.language.platforms import PLATFORMS, find
 from visakit.language.program import FIRST_VARIABLE, Function, Input
 from visakit.objects.image import KernelSummary, LinkedImage
 from visakit.objects.yaml_lines import Tree
@@ -34,6 +35,8 @@ _WORDS = {
     "hf": "f16", "f": "f32", "df": "f64",
 }  # fmt: skip
 """Types of scalars by the language's."""
+_BARRIERS_FROM, _BARRIERS_SINCE = PLATFORMS["tgllp"].order, (4, 2)
+"""The platform and the version of texts from which on compilers leave an instruction of a sub-group's barrier."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,6 +168,25 @@ class KernelSignature:
         from vsim.semantics.registers import float_modes  # with the table
 
         return float_modes(self.image.functions_of(self.kernel))
+
+    @cached_property
+    def lanes_may_wait(self) -> bool:
+        """Whether the kernel may have had barriers of sub-groups, which order accesses of lanes to memory, but leave no
+        trace in older texts: only the SPIR-V that these were compiled from tells of them.
+        """
+        platform = find(self.image.platform)
+        if platform is not None and platform.order >= _BARRIERS_FROM and self.kernel.version >= _BARRIERS_SINCE:
+            return False
+        zebin = self.image.zebin()
+        if not zebin:
+            return True
+        from visakit.objects.spirv import may_wait  # which most launches do without
+        from visakit.objects.zebin import spirv_of
+
+        try:
+            return not (module := spirv_of(zebin)) or may_wait(module)
+        except ValueError:
+            return True
 
     def declared_type(self, index: int) -> str:
         """The type of a scalar as the kernel declares it, in ze_info or by its ``.input``, in words of launch files.

@@ -192,7 +192,7 @@ class PrivateArrays:
         dst = i.args.get("dst")
         if i.desc.semantics == "addr_add":
             return isinstance(dst, Address) and takes_address(self.kernel, i) is not None
-        sums = (i.desc.semantics == "mul" or i.desc.semantics in ("add", "mov")) and not is_wide_product(i)
+        sums = i.desc.semantics in ("add", "mov", "mul") and not is_wide_product(i)
         return sums and isinstance(dst, General) and not dst.modifier and self._is_integer(dst)
 
     def _is_integer(self, op: General) -> bool:

@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from vsim.engines.llvm.ir.emitter import NAME
+from vsim.engines.llvm.passes.blocks import FUNCTION
 from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET, Line
 
 _NAME = NAME.pattern
-_FUNCTION = re.compile(r"^define [^\n]*\{\n.*?^\}$", re.MULTILINE | re.DOTALL)
 _PHI_OF_MASKS = re.compile(r" = phi <(?:8|16) x i1> ")
 _PHI = re.compile(r"(phi) <(8|16) x i1> (.*)$")
 _BITWISE = re.compile(r"(and|or|xor)(?: disjoint)? <(8|16) x i1> (.+), ([^,<>]+|<[^>]+>)$")
@@ -70,7 +70,7 @@ def with_dword_masks(text: str) -> str:
     """A module whose loops have masks of dwords, where that takes fewer instructions."""
     if not _PHI_OF_MASKS.search(text):
         return text
-    return _FUNCTION.sub(lambda found: _in_function(found[0]), text)
+    return FUNCTION.sub(lambda found: _in_function(found[0]), text)
 
 
 def _in_function(text: str) -> str:

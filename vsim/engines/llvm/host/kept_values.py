@@ -13,43 +13,35 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vsim.engines.llvm.ir.emitter import NAME
 from vsim.engines.llvm.passes.blocks import ENDS, FUNCTION
-from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET, bytes_of, result_type
+from vsim.engines.llvm.passes.lines import ARM, LABEL, TARGET, TYPE, bytes_of, result_type
 
 MOST_OPERATIONS = 5
 """Operations up to which a value is rematerialised; one that several use counts for each of them."""
 _DEFINITION = re.compile(rf"  ({NAME.pattern}) = (.*)")
 _SUSPENSION, _BEGIN = "@llvm.coro.suspend(", "@llvm.coro.begin("
-_ELEMENT = r"(?:i\d+|half|float|double|ptr)"
-_TYPE = rf"(<\d+ x {_ELEMENT}>|{_ELEMENT})"
-_OPERATION = re.compile(
-    rf"(?:add|sub|mul|[us]div|[us]rem|and|or|xor|shl|lshr|ashr|f(?:add|sub|mul|div|rem)) (?:[a-z]+ )*?{_TYPE} "
+_REMATERIALISED = re.compile(
+    r"(?:add|sub|mul|[us]div|[us]rem|and|or|xor|shl|lshr|ashr|f(?:add|sub|mul|div|rem)|select|[if]cmp|[sz]ext|trunc"
+    r"|bitcast|fpext|fptrunc|[us]itofp|fpto[us]i|ptrtoint|inttoptr|getelementptr(?!.*<)) "
+    # What gives all lanes the same value.
+    r"|insertelement <.*> poison, .*, i64 0$|shufflevector .* x i32> zeroinitializer$"
 )
-_SELECTION = re.compile(rf"select (?:i1|<\d+ x i1>) [^,<>]+, {_TYPE} ")
-_CAST = re.compile(rf"(?:[sz]ext|trunc|bitcast|fpext|fptrunc|[us]itofp|fpto[us]i|ptrtoint|inttoptr) .* to {_TYPE}$")
-_COMPARISON = re.compile(r"[if]cmp (?:[a-z]+ )*(?:<(\d+) x )?")
-_SAME = re.compile(r"insertelement <.*> poison, .*, i64 0$|shufflevector .* x i32> zeroinitializer$")
-"""What gives all lanes the same value."""
-_PHI, _KEPT_TYPE = re.compile(rf"phi {_TYPE} "), re.compile(_TYPE)
+_SPILLED = re.compile(r"<\d+ x (?:i\d+|half|float|double|ptr)>|i\d+|half|float|double|ptr")
+"""Types of slots."""
+_PHI = re.compile(rf"phi {TYPE} ")
 _SLOT = re.compile(rf"({NAME.pattern})\.in\.frame\b")
 """The slot of a value, as long as it has no number."""
 
 
 def _type(operation: str) -> str:
     """The type of what can be rematerialised; empty for other operations."""
-    if found := _OPERATION.match(operation) or _SELECTION.match(operation) or _CAST.match(operation):
-        return found[1]
-    if found := _COMPARISON.match(operation):
-        return f"<{found[1]} x i1>" if found[1] else "i1"
-    if _SAME.match(operation):
-        return result_type(operation) or ""
-    return "ptr" if operation.startswith("getelementptr ") and "<" not in operation else ""
+    return (result_type(operation) or "") if _REMATERIALISED.match(operation) else ""
 
 
 def _kept_type(operation: str) -> str:
     """The type of a value that can be spilled; empty if it is not known."""
     phi = _PHI.match(operation)
-    kind = _type(operation) or (phi[1] if phi else result_type(operation) or "")
-    return kind if _KEPT_TYPE.fullmatch(kind) else ""
+    kind = phi[1] if phi else result_type(operation) or ""
+    return kind if _SPILLED.fullmatch(kind) else ""
 
 
 def _alignment(kind: str) -> int:

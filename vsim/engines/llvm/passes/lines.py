@@ -35,14 +35,14 @@ _PURE_CALL = re.compile(rf"call {TYPE} @llvm\.(?!masked)[^(]*\((?!.*\bptr\b)")
 _BRANCH = re.compile(r"  br (?:i1 (\S+), label %([\w.]+), )?label %([\w.]+)(.*)")
 _FIRST_TYPE = re.compile(
     rf"(?:add|sub|mul|and|or|xor|shl|lshr|ashr|[us]div|[us]rem|f(?:add|sub|mul|div|rem|neg)|load|call|freeze"
-    rf"|insertelement)(?: nuw| nsw| exact| contract| volatile)* {TYPE}"
+    rf"|insertelement)(?: nuw| nsw| exact| disjoint| contract| volatile)* {TYPE}"
 )
 _LAST_TYPE = re.compile(
     rf"(?:[sz]ext|trunc|bitcast|fpext|fptrunc|[us]itofp|fpto[us]i|ptrtoint|inttoptr)\b.* to {TYPE}$"
 )
-_SELECT = re.compile(rf"select (?:i1|<\d+ x i1>) (?:%[\w.]+|true|false), {TYPE} ")
+_SELECT = re.compile(rf"select (?:i1|<\d+ x i1>) [^,<>]+, {TYPE} ")
 _EXTRACT = re.compile(r"extractelement <\d+ x (\w+)>")
-_COMPARE = re.compile(r"[if]cmp \w+ (<\d+ x )?")
+_COMPARE = re.compile(r"[if]cmp (?:[a-z]+ )+(<\d+ x )?")
 _SHUFFLE = re.compile(r"shufflevector <\d+ x (\w+)> .*<(\d+) x i32> [^%]*$")
 _MEMBER = re.compile(r"extractvalue \{([^{}]*)\} %[\w.]+, (\d+)$")
 _BITS = {"ptr": 64, "float": 32, "double": 64, "half": 16}
