@@ -28,6 +28,7 @@ MESSAGES = [
     "lsc_atomic_iadd.slm (M1, 16) V:d32 flat[OFFSET]:a32 V %null",
     "lsc_atomic_icas.slm (M1, 16) V:d32 flat[OFFSET]:a32 V V",
     "lsc_atomic_iadd.ugm (M1, 16) V:d32 flat[AT]:a64 V %null",
+    "lsc_atomic_icas.ugm (M1, 16) V:d32 flat[AT]:a64 V V",
     "lsc_load.ugm (M1, 16) V:d32 flat[AT]:a64",
     "lsc_store.ugm (M1, 16) flat[AT]:a64 V:d32",
 ]

@@ -30,11 +30,14 @@ PLACE = [
 ]
 
 
-def probe_of(access, indices, shift, base, active):
+def probe_of(access, indices, shift, base, active, index_type="d"):
     """A probe whose active lanes access memory at their index, times a power of two, from a byte of a buffer on."""
     probe = Probe("bmg")
     probe.buffer("MEM", CONTENTS)
-    probe.fill(INDEX=("d", indices), BASE=("q", [base]), LANE=("ud", list(range(1, LANES + 1))))
+    mask = 2**32 - 1 if index_type == "ud" else -1
+    probe.fill(
+        INDEX=(index_type, [i & mask for i in indices]), BASE=("q", [base]), LANE=("ud", list(range(1, LANES + 1)))
+    )
     probe.fill(DATA=("ud", [0] * LANES), PLACE=("q", [0] * LANES))
     probe.predicate("SOME", active)
     probe.lines += [
@@ -64,7 +67,9 @@ INDICES = st.one_of(st.lists(st.one_of(st.integers(-8, 1100), EDGES), min_size=L
                     st.lists(st.integers(0, 900), min_size=LANES, max_size=LANES))  # fmt: skip
 WRAPPING = [2**31 - 8 + i - 2**32 * (i >= 8) for i in range(LANES)]
 """A row whose indices wrap around."""
-BASES = st.one_of(st.sampled_from([0, 64, 1, -4, 2**33, -(2**33), 2**31, SIZE - 4]), st.integers(-40, SIZE + 40))
+BASES = st.one_of(
+    st.sampled_from([0, 64, 1, -4, 2**33, -(2**33), 128 - 2**34, 2**31, SIZE - 4]), st.integers(-40, SIZE + 40)
+)
 
 
 @pytest.mark.parametrize("size", LOADS)
@@ -75,22 +80,25 @@ BASES = st.one_of(st.sampled_from([0, 64, 1, -4, 2**33, -(2**33), 2**31, SIZE - 
 @example(WRAPPING, 2, 96 - 2**33, 0xFFFF)  # where the first lanes are inside
 @example([2**30 + i for i in range(LANES)], 2, 0, 0xFFFF)  # whose dwords are at 0 modulo 2**32
 @example([-4 - i for i in range(LANES)], 2, 128, 0xFFFF)  # in front of the pointer, and in the buffer
+@example([i - 8 for i in range(LANES)], 2, 128 - 2**34, 0xFFFF)  # unsigned, a row that wraps around behind its middle
 @example([0] * LANES, 2, 0, 1)
 def test_bounds_and_values_are_those_of_addresses(size, stores, indices, shift, base, active):
-    probe = probe_of((STORES if stores else LOADS)[size], indices, shift, base, active)
-    one, other = (outcome(probe, engine) for engine in ENGINES)
-    assert one == other
+    for index_type in ("d", "ud"):
+        probe = probe_of((STORES if stores else LOADS)[size], indices, shift, base, active, index_type)
+        one, other = (outcome(probe, engine) for engine in ENGINES)
+        assert one == other
 
 
+@pytest.mark.parametrize("index_type", ["d", "ud"])
 @pytest.mark.parametrize("access", [LOADS[4], STORES[4]], ids=["load", "store"])
-def test_indices_are_looked_at_instead_of_addresses(access, monkeypatch):
+def test_indices_are_looked_at_instead_of_addresses(access, index_type, monkeypatch):
     """In the second emission, which knows the pointer."""
     ways = []
     for name in "_offsets_in_buffer", "_elements_in_buffer":
         way = getattr(UnprovedAccess, name)
         monkeypatch.setattr(UnprovedAccess, name, lambda *given, n=name, way=way: ways.append(n) or way(*given))
     monkeypatch.setenv("VISAKIT_CACHE", "off")
-    outcome(probe_of(access, list(range(0, 48, 3)), 2, 12, 0x7FFF), "llvm")
+    outcome(probe_of(access, list(range(0, 48, 3)), 2, 12, 0x7FFF, index_type), "llvm")
     assert ways[-1] == "_elements_in_buffer"
 
 

@@ -228,7 +228,7 @@ class Builder(Emitter):
             found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
         else:
             found = self._conversion(op, x, data_type)
-            is_index = op == "zext" and source.size == 4 and data_type.size == 8 and self.ranges.is_index(x.text)
+            is_index = op == "zext" and source.size == 4 and data_type.size == 8 and x.lanes > 1
         found.facts = _facts_of_conversion(x, data_type, op != "trunc", is_index)
         return found
 
@@ -435,12 +435,18 @@ class Builder(Emitter):
         return Rematerialized(self, data_type, 1, text, 1)
 
 
+def _index(x: Value) -> WideIndex:
+    """An index with the sign of its type, or with one if its value has none."""
+    b = x.builder
+    return WideIndex(b.retype(x, types.D) if not x.type.is_signed and b.ranges.is_index(x.text) else x)
+
+
 def _facts_of_conversion(x: Value, data_type: DataType, widens: bool, is_index: bool) -> Facts:
     """The facts about an integer after a conversion to a type of another size."""
     affine, base_offset = x.facts.affine, x.facts.base_offset
     return Facts(
         affine_conversion(x, data_type) if affine else None,
-        wide_index=WideIndex(x.builder.retype(x, types.D)) if is_index else None,
+        wide_index=_index(x) if is_index else None,
         base_offset=base_offset.widened(x) if base_offset and widens else None,
         extended=x if widens else None,
         narrow=x if data_type is types.UQ and x.type is types.UD else None,

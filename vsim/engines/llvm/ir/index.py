@@ -16,8 +16,8 @@ LARGEST_FACTOR = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideIndex:
-    """``narrow``, a vector of signed numbers of 32 bits, sign extended to 64, times ``factor``, a power of two, plus
-    ``base``, a scalar of 64 bits (None for 0), modulo 2**64.
+    """``narrow``, a vector of numbers of 32 bits, extended to 64 with the sign that its type has, times ``factor``, a
+    power of two, plus ``base``, a scalar of 64 bits (None for 0), modulo 2**64.
     """
 
     narrow: Value

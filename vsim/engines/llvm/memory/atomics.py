@@ -3,10 +3,14 @@ memory and scratch are such memory, and all memory where a launch has one worker
 (docs/decisions/0135-plain-atomics.md). Programs may not use atomics on that memory meanwhile (docs/opencl.md).
 
 One comparison of all offsets checks that the active lanes are inside, then a loop visits them; unrolled code is slower
-(docs/decisions/0120-atomics-in-a-loop.md). Operations on floats, and lanes outside, use the functions out of line.
+(docs/decisions/0120-atomics-in-a-loop.md). A compare-and-exchange with a constant first looks at all places at once:
+where no active lane finds the constant, no lane changes memory (docs/decisions/0193-a-look-before-the-exchange.md).
+Operations on floats, and lanes outside, use the functions out of line.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from visakit.language.types import DataType
 from vsim.engines.llvm import abi as cx
@@ -15,7 +19,7 @@ from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.memory.common_buffer import CommonBuffer, UnprovedAccess
+from vsim.engines.llvm.memory.common_buffer import CommonBuffer, InsideLanes, UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess, temporary_stride
 from vsim.engines.llvm.support.helpers import ORDERS, READ_MODIFY_WRITE
@@ -46,7 +50,9 @@ class PlainAtomics:
         """
         b, t = self.b, unsigned_of(part.element.size)
         given = [b.bitcast(s, t) for s in sources]
-        found = self.unproved.common_buffer(part, part.offset, vector)
+        looks = wanted and op == _COMPARE and not given[0].text.startswith("%")
+        common = self.unproved.inside_lanes if looks else self.unproved.common_buffer
+        found = common(part, part.offset, vector)
 
         def results(old: Value) -> list[Value]:
             return [old] if wanted else []
@@ -55,8 +61,16 @@ class PlainAtomics:
             at = self.out_of_line.call(op, part, part.offset, vector, given, rare=True)
             return results(b.load(t, part.lanes, at, 64))
 
-        def inside() -> list[Value]:
+        def active() -> list[Value]:
             return results(self._active(op, t, part, found, vector, given, wanted))
+
+        def inside() -> list[Value]:
+            if not looks:
+                return active()
+            old = self.unproved.scalarised.load(replace(part, element=t), found.pointer, found.offsets, vector)[0]
+            equal = old == given[0]
+            changes = b.any(equal if vector is None else equal & vector)
+            return first_of(b, [(changes, "", active)], lambda: [old], b.new_label("done"))
 
         values = first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
         return b.bitcast(values[0], part.element) if wanted else b.const(0, part.element)
@@ -66,7 +80,7 @@ class PlainAtomics:
         op: str,
         t: DataType,
         part: LanePart,
-        found: CommonBuffer,
+        found: CommonBuffer | InsideLanes,
         vector: Value | None,
         sources: list[Value],
         wanted: bool,
@@ -92,25 +106,22 @@ class PlainAtomics:
 
             offset = widened(b, loaded(scratch, found.offsets.type).text, found.offsets.type)
             operands = [s if s.lanes == 1 else loaded(at, t) for s, at in zip(sources, places, strict=True)]
-            old = self._one(op, t, b.offset(found.pointer, offset), operands)
-            if wanted:
+            pointer = b.offset(found.pointer, offset)
+            old = b.load(t, 1, pointer, 1)
+            if wanted:  # In front of the new value: else LLVM makes a branch over the load of an operand.
                 b.store(old, element(results, t), t.size)
+            b.store(self._new(op, t, old, operands), pointer, 1)
 
         b.for_each_bit(mask_bits(b, vector, lanes), lane)
         return b.load(t, lanes, results, 64) if wanted else b.const(0, t)
 
-    def _one(self, op: str, t: DataType, pointer: str, operands: list[Value]) -> Value:
-        """One lane's operation; the old value."""
+    def _new(self, op: str, t: DataType, old: Value, operands: list[Value]) -> Value:
+        """What one lane's operation leaves."""
         b = self.b
-        old = b.load(t, 1, pointer, 1)
         if op == _COMPARE:
-            new = b.select(old == operands[0], operands[1], old)
-        else:
-            word, operand = READ_MODIFY_WRITE[op], b.const(1, t) if op in _ONE else operands[0]
-            if order := ORDERS.get(word):
-                stays = b.assign(f"icmp {order} {old.typed}, {operand.text}")
-                new = Value(b, t, 1, b.assign(f"select i1 {stays}, {old.typed}, {operand.typed}"))
-            else:
-                new = operand if op == "xchg" else Value(b, t, 1, b.assign(f"{word} {old.typed}, {operand.text}"))
-        b.store(new, pointer, 1)
-        return old
+            return b.select(old == operands[0], operands[1], old)
+        word, operand = READ_MODIFY_WRITE[op], b.const(1, t) if op in _ONE else operands[0]
+        if order := ORDERS.get(word):
+            stays = b.assign(f"icmp {order} {old.typed}, {operand.text}")
+            return Value(b, t, 1, b.assign(f"select i1 {stays}, {old.typed}, {operand.typed}"))
+        return operand if op == "xchg" else Value(b, t, 1, b.assign(f"{word} {old.typed}, {operand.text}"))

@@ -66,6 +66,17 @@ class CommonBuffer:
 
 
 @dataclass(frozen=True)
+class InsideLanes:
+    """Lanes that are all inside one buffer, unless some active lane is ``outside`` (i1): the buffer's host pointer, and
+    offsets (ud or uq), those of inactive lanes anywhere inside.
+    """
+
+    outside: str
+    pointer: str
+    offsets: Value
+
+
+@dataclass(frozen=True)
 class RowAccess:
     """Lanes that follow each other: a part of an access, the host pointer of its first lane, and the active lanes (None
     for all).
@@ -310,6 +321,23 @@ class UnprovedAccess:
             numbers, at_first = numbers << shift, at_first << shift
         return CommonBuffer(outside, pointer, limit, numbers, at_first)
 
+    def inside_lanes(self, part: LanePart, offset: Value, vector: Value | None) -> InsideLanes:
+        """The same without the first active lane: lanes beyond the buffer get the offset 0, so that places do not wait
+        for the mask. A buffer without room for an element counts as outside, whichever lanes are active.
+        """
+        b, lanes, index = self.b, offset.lanes, index_of(part, offset)
+        if index:
+            pointer, _, numbers, end = self._elements_in_buffer(part, offset, index)
+        else:
+            pointer, end, numbers = self._offsets_in_buffer(part, offset, first_active(b, vector, lanes))
+        beyond, zero = numbers >= b.broadcast(end, lanes), b.const(0, numbers.type)
+        outside = b.any(beyond if vector is None else beyond & vector)
+        numbers = b.select(beyond, b.broadcast(zero, lanes), numbers)
+        if index:
+            numbers = numbers << b.const(index.factor.bit_length() - 1, types.UD)
+        is_empty = b.assign(f"icmp eq {end.typed}, 0")
+        return InsideLanes(b.assign(f"or i1 {is_empty}, {outside}"), pointer, numbers)
+
     def _offsets_in_buffer(self, part: LanePart, offset: Value, first: str) -> tuple[str, Value, Value]:
         """Host pointer of the buffer, the lowest offset from which on a lane is outside, and the lanes' offsets."""
         b, space = self.b, part.space
@@ -329,7 +357,8 @@ class UnprovedAccess:
         """The same of lanes that differ by an index of 32 bits, and which of them are outside.
 
         The element at which the pointer is in its buffer, less than 2**30, is added to the index modulo 2**32. Negative
-        sums become 2**31 or more, all others keep their value; so a sum below 2**31 is the number of an element.
+        sums become 2**31 or more, all others keep their value; so a sum below 2**31 is the number of an element. Sums
+        of unsigned indices saturate.
         Where the pointer is in front of the buffer, between two elements or farther in, no lane counts as inside.
         """
         b, lanes = self.b, offset.lanes
@@ -347,7 +376,8 @@ class UnprovedAccess:
         elements = b.assign(f"call i64 @llvm.umin.i64(i64 {elements}, i64 {1 << 31})")
         elements = b.assign(f"select i1 {possible}, i64 {elements}, i64 0")
         first = b.cast(Value(b, types.UQ, 1, element), types.UD)
-        at = b.retype(index.narrow, types.UD) + b.broadcast(first, lanes)
+        numbers, start = b.retype(index.narrow, types.UD), b.broadcast(first, lanes)
+        at = numbers + start if index.narrow.type.is_signed else b.call("uadd.sat", numbers, start)
         end = b.cast(Value(b, types.UQ, 1, elements), types.UD)
         return pointer, b.cast(Value(b, types.UQ, 1, held), types.UD), at, end
 
@@ -386,5 +416,7 @@ class UnprovedAccess:
 def _is_small(index: Value) -> str:
     """Whether an index is less than 2**30 in size (i1)."""
     b = index.builder
+    if not index.type.is_signed:
+        return (index < b.const(1 << 30, types.UD)).text
     small = b.retype(index, types.UD) + b.const(1 << 30, types.UD) < b.const(1 << 31, types.UD)
     return small.text
