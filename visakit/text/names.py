@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from visakit.diagnostics import did_you_mean
 from visakit.language.program import NAMED_SAMPLER, PREDEFINED_SURFACES, predefined_names
@@ -19,8 +19,7 @@ KIND_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """What a name stands for: class letter (V, A, P, S, T) and index."""
 
     kind: str
