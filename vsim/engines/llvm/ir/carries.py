@@ -77,9 +77,9 @@ def part_of_sum(x: Value, y: Value) -> CarriedSum:
 
 
 def carry_of(total: Value, operand: Value) -> CarriedSum | None:
-    """The part of a sum of qwords that the mask is in which a sum is less than one of its operands."""
-    carried = total.facts.carried
-    if carried and carried.part is SumPart.LOW and any(operand is value for value in (carried.x, carried.y)):
+    """The part of a sum of qwords that the mask is in which a sum is less than one of its operands, without signs."""
+    carried, is_unsigned = total.facts.carried, total.type.is_integer and not total.type.is_signed
+    if is_unsigned and carried and carried.part is SumPart.LOW and any(operand is value for value in (carried.x, carried.y)):
         return carried._replace(part=SumPart.CARRY)
     return None
 
