@@ -66,18 +66,18 @@ def fault(
     number, half_lane = half_of_lane(function, number, record.lane)
     record = record._replace(lane=half_lane)
     instruction = function.instructions[number]
-    thread, lane = record.thread, record.lane + threads.first_lane(instruction)
+    from vsim.observe.elements import element_of
+
+    element, is_block = element_of(function, instruction, record.lane, dispatch.grf_size)
+    thread, lane = record.thread, threads.first_lane(instruction) + (0 if is_block else record.lane)
     if transposed or width:
         thread, lane = threads.usual_place(dispatch, group, thread * (width or dispatch.simd) + lane, transposed)
     if width and record.kind == cx.REGISTER:
         number, record = _in_usual_lane(dispatch, function, number, record, lane)
         instruction = function.instructions[number]
     from visakit.text.printer import FunctionPrinter
-    from vsim.observe.elements import element_of
 
-    where = threads.describe(dispatch, group, thread, lane)
-    where = element_of(function, instruction, record.lane, dispatch.grf_size) + where
-
+    where = element + threads.describe(dispatch, group, thread, -1 if is_block else lane)
     text = FunctionPrinter(function).instruction(instruction)
     if record.kind == cx.BARRIER and DIVERGENCE in dispatch.checks:
         _report_ended(dispatch, function, number, record)
