@@ -55,16 +55,16 @@ class BaseOffset:
 
 def base_offset_sum(x: Value, y: Value, op: str) -> BaseOffset | None:
     """A sum or a difference (``op``: ``add`` or ``sub``) of a vector and a uniform value."""
-    other = _uniform(y)
-    if other is None and op == "add" and (other := _uniform(x)) is not None:
+    other = uniform(y)
+    if other is None and op == "add" and (other := uniform(x)) is not None:
         x = y
-    if other is None or x.lanes == 1 or not x.type.is_integer or _uniform(x) is not None:
+    if other is None or x.lanes == 1 or not x.type.is_integer or uniform(x) is not None:
         return None
     known = x.facts.base_offset or BaseOffset(x, x.builder.const(0, x.type))
     return known.plus(op, other)
 
 
-def _uniform(x: Value) -> Value | None:
+def uniform(x: Value) -> Value | None:
     """What is the same for all lanes of a value, as a scalar; None if it is not known to be."""
     if x.lanes == 1:
         return x

@@ -26,6 +26,7 @@ from vsim.engines.llvm.ir.carries import carry_of, part_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.halves import half_of_product, half_of_result, with_half_of_sum
 from vsim.engines.llvm.ir.index import WideIndex
+from vsim.engines.llvm.ir.near import near_sum
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, splat
 
 if TYPE_CHECKING:
@@ -126,6 +127,11 @@ class Value:
         """The same, emitted here."""
         return self
 
+    @property
+    def emitted_text(self) -> str:
+        """The name of the SSA value, or the constant; nothing if it was not emitted so far."""
+        return self.text
+
     # -- operators -----------------------------------------------------------------------------------------
 
     def binary(self, other: Value, integer: str, real: str) -> Value:
@@ -154,12 +160,14 @@ class Value:
         self, known: AffineLanes | None, op: str, real: str, other: Value, index: WideIndex | None = None
     ) -> Value:
         """The result of an operation: deferred where its lanes, or their index, are known, else emitted."""
-        base_offset = None
-        if self.builder.tracks_base_offset and known is None and op in ("add", "sub"):
-            base_offset = base_offset_sum(self, other, op)
+        base_offset = near = None
+        if known is None and op in ("add", "sub"):
+            base_offset = base_offset_sum(self, other, op) if self.builder.tracks_base_offset else None
+            near = near_sum(self, other) if op == "add" else None
         if known is None and base_offset is None and index is None:
-            return self.binary(other, op, real)
-        return self.deferred(op, other).with_facts(affine=known, base_offset=base_offset, wide_index=index)
+            found = self.binary(other, op, real)
+            return found.with_facts(near=near) if near else found
+        return self.deferred(op, other).with_facts(affine=known, base_offset=base_offset, wide_index=index, near=near)
 
     def __add__(self, other: Value) -> Value:
         if self.constant == 0 or other.constant == 0:
@@ -196,6 +204,8 @@ class Value:
             return self.builder.const(0, self.type)
         known = affine_product(self, other) or affine_product(other, self)
         product = self._with_affine(known, "mul", "fmul", other, self._index_times(other.constant))
+        if self.facts.near and known is None:
+            product = product.with_facts(near=self.facts.near.times(other.constant))
         if self.builder.follows_divisions:
             product = product.with_facts(division=divisions.product(self, other))
         if known is None and product.lanes > 1 and self.type in (types.UD, types.D):
@@ -214,6 +224,8 @@ class Value:
             known = affine_product(self, self.builder.const(1 << other.constant, self.type))
         factor = None if other.constant is None else 1 << other.constant
         shifted = self._with_affine(known, "shl", "shl", other, self._index_times(factor))
+        if self.facts.near and known is None:
+            shifted = shifted.with_facts(near=self.facts.near.times(factor))
         return shifted if other.constant is None else shifted.with_low_zeros(self.low_zeros + other.constant)
 
     def _times(self, factor: int, op: str, other: Value) -> Value:
@@ -387,6 +399,10 @@ class Rematerialized(Value):
 
     def emitted(self) -> Value:
         return Value(self.builder, self.type, self.lanes, self.text, facts=self.facts.of_emitted())
+
+    @property
+    def emitted_text(self) -> str:
+        return self.name
 
 
 def float_of_bits(b: Builder, bits: int, data_type: DataType) -> Value:
