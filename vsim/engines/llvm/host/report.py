@@ -59,11 +59,7 @@ def fault(
     counts = dispatch.group_counts
     group = dispatch.group(record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z))
     function = functions[record.function] if record.function < len(functions) else dispatch.kernel
-    number = record.instruction
-    if record.kind == cx.BARRIER and not dispatch.takes_turns:
-        barriers = group_barriers(function)
-        number = number if len(barriers) > 1 else barriers[0]
-    number, half_lane = half_of_lane(function, number, record.lane)
+    number, half_lane = half_of_lane(function, _number(dispatch, function, record), record.lane)
     record = record._replace(lane=half_lane)
     instruction = function.instructions[number]
     from vsim.observe.elements import element_of
@@ -92,6 +88,13 @@ def fault(
     if record.kind not in cx.OF_ONE_LANE:
         return SimulationError(found)
     return RecordedFault(found, function, number, record.sources(), lane)
+
+
+def _number(dispatch: Dispatch, function: Function, record: FaultRecord) -> int:
+    """The number of the instruction; threads that do not take turns record none for the only barrier of a function."""
+    if record.kind == cx.BARRIER and not dispatch.takes_turns and len(barriers := group_barriers(function)) == 1:
+        return barriers[0]
+    return record.instruction
 
 
 def _in_usual_lane(
