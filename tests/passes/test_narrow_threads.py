@@ -228,7 +228,7 @@ def test_surfaces_that_share_memory():
 
 
 def walks(first, last, version):
-    """A kernel whose lanes walk through 256 bytes of their own, with lines in front and behind, for texts of a version."""
+    """A kernel in a version of the language: lanes walk through 256 bytes each, with lines in front of the loop and behind."""
     more = ".decl P2 v_type=P num_elts=1\n.decl N v_type=G type=d num_elts=1\n.decl NEAR v_type=G type=uq num_elts=32 align=GRF\n.input X"
     head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace(".input X", more, 1)
     loop = WALK.replace("MASK", "").replace("FIRST", first).replace("LAST", last)

@@ -72,9 +72,10 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
 
 
 def order_may_count(kernel: Function, apart: Container[int] = ()) -> bool:
-    """Whether it may make a difference that all lanes of a thread store before any of them goes on, or load before any
-    of them stores: an element that is stored may be loaded, or stored by another instruction or in another round of a
-    loop, by another lane of the thread, and a barrier that left no instruction may stand between both.
+    """Whether results may depend on all lanes of a thread being past one access before any lane is at the next one.
+
+    An element that one lane stores, another lane may load, or may store by another instruction or in another round of
+    a loop; and a barrier that left no instruction may stand between both accesses.
 
     Args:
         apart: surfaces, by number, that share no memory: no element stored to one is in another.
