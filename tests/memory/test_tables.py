@@ -34,6 +34,18 @@ def lines(size, mask, lanes):
     ]
 
 
+def outcome(engine, table, fill, code, lanes, running):
+    """What each lane loads from a table, or the error."""
+    probe = Probe("bmg", lanes=lanes, running=running)
+    probe.buffer("TABLE", table)
+    probe.fill(DATA=("ud", [0] * lanes), **fill)
+    probe.lines += code
+    try:
+        return probe.run(engine)["DATA"].tolist()
+    except SimulationError as problem:
+        return str(problem)
+
+
 @pytest.mark.parametrize("size", LOADS)
 @pytest.mark.parametrize("lanes", [16, 32])
 @effort(10)
@@ -41,18 +53,8 @@ def lines(size, mask, lanes):
 def test_elements_of_tables(size, lanes, mask, held, seed, running):
     """Tables of any size in buffers of any size: values, or the fault of the first lane outside, are the same."""
     numbers = np.random.default_rng(seed).integers(0, 1 << 32, lanes, "u4")
-    found = []
-    for engine in ENGINES:
-        probe = Probe("bmg", lanes=lanes, running=running)
-        probe.buffer("TABLE", BYTES[:held])
-        probe.fill(
-            NUMBER=("ud", numbers), INDEX=("ud", [0] * lanes), DATA=("ud", [0] * lanes), PLACE=("uq", [0] * lanes)
-        )
-        probe.lines += lines(size, mask, lanes)
-        try:
-            found.append(probe.run(engine)["DATA"].tolist())
-        except SimulationError as problem:
-            found.append(str(problem))
+    fill = {"NUMBER": ("ud", numbers), "INDEX": ("ud", [0] * lanes), "PLACE": ("uq", [0] * lanes)}
+    found = [outcome(engine, BYTES[:held], fill, lines(size, mask, lanes), lanes, running) for engine in ENGINES]
     assert found[0] == found[1]
 
 
@@ -84,22 +86,19 @@ ENDS = {"ud": 1 << 32, "d": 1 << 31, "uw": 1 << 16, "w": 1 << 15}
     RUNNING,
 )
 def test_tables_that_begin_at_a_scalar(kind, lanes, mask, held, first, seed, running):
-    """Sums of a scalar and a small number, also those that wrap around in a narrow type inside of a larger buffer."""
+    """Tables at the sum of a scalar and a small number; some sums wrap around in a narrow type, to another place of the
+    same buffer.
+    """
     first = ENDS[kind] + first if first < 0 else first
     numbers = np.random.default_rng(seed).integers(0, 1 << 15, lanes, "u2")
-    found = []
-    for engine in ENGINES:
-        probe = Probe("bmg", lanes=lanes, running=running)
-        probe.buffer("TABLE", MANY_BYTES[:held])
-        probe.fill(
-            NUMBER=(kind, numbers), INDEX=(kind, [0] * lanes), DATA=("ud", [0] * lanes), PLACE=("q", [0] * lanes),
-            FIRST=(kind, [first]),
-        )  # fmt: skip
-        probe.lines += lines_behind_a_scalar(kind, mask, lanes)
-        try:
-            found.append(probe.run(engine)["DATA"].tolist())
-        except SimulationError as problem:
-            found.append(str(problem))
+    fill = {
+        "NUMBER": (kind, numbers),
+        "INDEX": (kind, [0] * lanes),
+        "PLACE": ("q", [0] * lanes),
+        "FIRST": (kind, [first]),
+    }
+    code = lines_behind_a_scalar(kind, mask, lanes)
+    found = [outcome(engine, MANY_BYTES[:held], fill, code, lanes, running) for engine in ENGINES]
     assert found[0] == found[1]
 
 

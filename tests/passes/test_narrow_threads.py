@@ -168,6 +168,17 @@ ret (M1, 1)
 """
 
 
+def walks(first, last, version, mask=""):
+    """A kernel in a version of the language: lanes walk through 256 dwords each and store under a mask, with lines in
+    front of the loop and behind.
+    """
+    more = ".decl P2 v_type=P num_elts=1\n.decl N v_type=G type=d num_elts=1\n.decl NEAR v_type=G type=uq num_elts=32 align=GRF\n.input X"
+    head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace(".input X", more, 1)
+    head = head.replace("add (M1, 32) A", "add (M1_NM, 32) A")
+    loop = WALK.replace("MASK", mask).replace("FIRST", first).replace("LAST", last)
+    return Program(build_text((head + loop).replace(".version 4.1", f".version {version}"), "pvc", INFO))
+
+
 @pytest.mark.parametrize(
     ("version", "mask", "first", "last", "width"),
     [
@@ -182,13 +193,7 @@ def test_threads_that_cannot_be_several(version, mask, first, last, width):
     """Stores of several rounds, between which a barrier may have been, stores regardless of the mask, scalar ones, and
     loads of what other lanes of the thread may have stored.
     """
-    head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace(
-        "add (M1, 32) A", "add (M1_NM, 32) A"
-    )
-    more = ".decl P2 v_type=P num_elts=1\n.decl N v_type=G type=d num_elts=1\n.input X"
-    text = head.replace(".input X", more, 1) + WALK.replace("MASK", mask).replace("FIRST", first).replace("LAST", last)
-    text = text.replace(".version 4.1", f".version {version}")
-    program, found = Program(build_text(text, "pvc", INFO)), []
+    program, found = walks(first, last, version, mask), []
     launch = Launch("k", (20,), (20,), args=program.convert("k", [np.zeros(1 << 15, "u4")]))
     assert translated(program.bind(launch)).width == width
     for engine in ENGINES:
@@ -227,15 +232,6 @@ def test_surfaces_that_share_memory():
         assert bool(apart(dispatch)) == (wanted > 0) and apart(dispatch) <= set(range(5))
 
 
-def walks(first, last, version):
-    """A kernel in a version of the language: lanes walk through 256 bytes each, with lines in front of the loop and behind."""
-    more = ".decl P2 v_type=P num_elts=1\n.decl N v_type=G type=d num_elts=1\n.decl NEAR v_type=G type=uq num_elts=32 align=GRF\n.input X"
-    head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace(".input X", more, 1)
-    loop = WALK.replace("MASK", "").replace("FIRST", first).replace("LAST", last)
-    program = Program(build_text((head + loop).replace(".version 4.1", f".version {version}"), "pvc", INFO))
-    return program, np.zeros(1 << 13, "u4")
-
-
 NEAR = "shl (M1, 32) B(0,0)<1> A(0,0)<1;1,0> 0xa:ud\nxor (M1, 32) B(0,0)<1> B(0,0)<1;1,0> 0x2000:ud\nadd (M1, 32) NEAR(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>"
 """The places of lanes eight further, in a thread of eight lanes another one's."""
 ORDERED = {
@@ -250,7 +246,7 @@ def test_lanes_that_all_load_or_store_first(name):
     """All lanes load what others store later, or store again what others have stored: a barrier of the sub-group may
     have been between both.
     """
-    program, out = walks(*ORDERED[name], "4.1")
+    program, out = walks(*ORDERED[name], "4.1"), np.zeros(1 << 13, "u4")
     lanes = np.arange(32)
     wanted = np.zeros((32, 256), "u4")
     wanted[:, :64] = lanes[:, None]
@@ -260,7 +256,7 @@ def test_lanes_that_all_load_or_store_first(name):
         out[:] = 0
         program.launch("k", 32, 32, [out], engine=engine)
         assert out.reshape(32, 256).tolist() == wanted.tolist()
-    later, _ = walks(*ORDERED[name], "4.2")
+    later = walks(*ORDERED[name], "4.2")
     dispatches = [p.bind(Launch("k", (32,), (32,), args=p.convert("k", [out]))) for p in (program, later)]
     assert [translated(dispatch).width for dispatch in dispatches] == [0, 8]
 

@@ -113,10 +113,10 @@ def _surfaces(kernel: Function) -> dict[int, int]:
                 known[target.var] = number.bits
         elif i.desc.access is not Access.NONE:
             surface = i.args.get("surface")
-            if isinstance(surface, Immediate):
-                found |= {n: surface.bits} if address_kind(i) == "bti" else {}
-            elif surface in known:
+            if surface in known:
                 found[n] = known[surface]
+            elif isinstance(surface, Immediate) and address_kind(i) == "bti":
+                found[n] = surface.bits
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vsim.engines.llvm.ir.base_offset import uniform
+from vsim.engines.llvm.ir.base_offset import vector_and_scalar
 
 if TYPE_CHECKING:
     from visakit.language.types import DataType
@@ -70,13 +70,12 @@ def wraps_within(scalar: Value, reach: int) -> str:
 
 def near_sum(x: Value, y: Value) -> NearLanes | None:
     """The sum of two values, of which one is the same for all lanes, and the other small or near a scalar."""
-    other = uniform(y)
-    if other is None and (other := uniform(x)) is not None:
-        x = y
-    if other is None or x.lanes == 1 or not x.type.is_integer or uniform(x) is not None:
+    parts = vector_and_scalar(x, y, "add")
+    if parts is None:
         return None
-    known = x.facts.near or small_lanes(x)
-    return known and known.plus(other)
+    vector, scalar = parts
+    known = vector.facts.near or small_lanes(vector)
+    return known and known.plus(scalar)
 
 
 def small_lanes(x: Value) -> NearLanes | None:

@@ -37,7 +37,6 @@ from vsim.engines.llvm.memory.tables import Table, picked, table_of
 from vsim.engines.llvm.memory.traits import AccessTraits
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
-from vsim.semantics.core import unsigned_of
 
 CHECKED_LANES = 1024
 """So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code
@@ -123,8 +122,7 @@ class UnprovedAccess:
         def inside() -> list[Value]:
             if table.permuted:
                 return [picked(b, part, table, pointer)]
-            numbers = b.retype(table.numbers, unsigned_of(table.numbers.type.size))
-            places = b.cast(numbers, types.UD) << b.const(table.factor.bit_length() - 1, types.UD)
+            places = b.cast(table.numbers, types.UD) << b.const(table.factor.bit_length() - 1, types.UD)
             if gathers(part.element, part.lanes):
                 return [gathered(b, part.element, pointer, places)]
             return self.scalarised.load(part, pointer, places, None)

@@ -32,8 +32,10 @@ _PICK_FROM_TWO = "llvm.x86.avx512.vpermi2var.qi.512"
 
 
 class Table(NamedTuple):
-    """The numbers of lanes times a factor are places in a table from a scalar offset on, unless a lane wrapped around
-    (i1); the bytes of the table, and of the vectors that pick from it, if these do.
+    """A table from a scalar offset on, of which each lane loads the element at its number times a factor.
+
+    The numbers are unsigned; ``wraps`` (i1) tells that one of them wrapped around, so that there is no table. ``size``
+    is the table's in bytes, ``permuted`` that of the vectors that pick from it, or 0.
     """
 
     numbers: Value
@@ -51,6 +53,7 @@ def table_of(b: Builder, part: LanePart) -> Table | None:
     found = _by_index(b, part) or _by_sum(b, part)
     if found is None:
         return None
+    found = found._replace(numbers=b.retype(found.numbers, unsigned_of(found.numbers.type.size)))
     width = WHOLE_ROW if has_feature(_WHOLE_ROWS) else part.lanes
     permutes = part.element.size == 1 and width in _PERMUTE and has_feature(_PERMUTE[width][1])
     if permutes and found.factor == 1 and found.size <= LARGEST_PERMUTED:
@@ -84,7 +87,7 @@ def _by_sum(b: Builder, part: LanePart) -> Table | None:
 
 def picked(b: Builder, part: LanePart, table: Table, pointer: str) -> Value:
     """The bytes of all lanes out of a table of bytes at a host pointer, by permutation."""
-    numbers = b.cast(b.retype(table.numbers, unsigned_of(table.numbers.type.size)), types.UB)
+    numbers = b.cast(table.numbers, types.UB)
     if table.permuted == WHOLE_ROW:
         numbers = b.mixed(numbers, numbers, [*range(part.lanes), *[-1] * (WHOLE_ROW - part.lanes)])
     found, bit = _rows_of_lanes(b, table, numbers, pointer)
