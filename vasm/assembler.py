@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from visakit.binary import write_module
 from visakit.collector import paused_collection
 from visakit.diagnostics import MAXIMUM_ERRORS, QUIET, AssemblyError, Collector, Diagnostic
-from visakit.language.calls import calls_of
 from visakit.language.platforms import find
 from visakit.language.program import Module
 from visakit.objects.container import INDEX, LINES, VISA, Container
 from visakit.objects.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, ElfSymbol
-from visakit.objects.index import write_index
+from visakit.objects.index import Description, write_index
 from visakit.objects.lines import lines_of, write_lines
 from visakit.text.parser import parse_module
 from visakit.usage import check_name, check_platform, check_text
@@ -49,10 +48,11 @@ class Assembly:
 
     def object_bytes(self, debug: bool = False) -> bytes:
         """The ELF object; with ``debug`` it maps instructions to source lines."""
+        descriptions = [Description.of(function) for function in self.module.all_functions]
         container = Container(
             False,
-            {VISA: self.isa, INDEX: write_index(self.module, self.isa)},
-            symbols(self.module, self.isa),
+            {VISA: self.isa, INDEX: write_index(descriptions, self.isa)},
+            symbols(self.module, self.isa, descriptions),
             self.platform or "",
         )
         if self.platform and (platform := find(self.platform)):
@@ -90,7 +90,7 @@ def assemble_text(
         return Assembly(module, write_module(module), collector.items, platform)
 
 
-def symbols(module: Module, isa: bytes) -> list[ElfSymbol]:
+def symbols(module: Module, isa: bytes, descriptions: list[Description]) -> list[ElfSymbol]:
     """Kernels and functions with their ranges in the bytes of the module, and the names that it does not define."""
     found: list[ElfSymbol] = []
     ranges = _byte_ranges(isa, len(module.kernels), len(module.functions))
@@ -98,8 +98,7 @@ def symbols(module: Module, isa: bytes) -> list[ElfSymbol]:
         binding = STB_GLOBAL if function.is_kernel or function.is_exported else STB_LOCAL
         found.append(ElfSymbol(function.name, offset, size, binding=binding, section=VISA))
     defined = {f.name for f in module.all_functions}
-    names = (f.strings[call.string] for f in module.all_functions for call in calls_of(f))
-    undefined = dict.fromkeys(name for name in names if name not in defined)
+    undefined = dict.fromkeys(name for d in descriptions for name in d.names if name not in defined)
     return found + [ElfSymbol(name, kind=STT_NOTYPE) for name in undefined]
 
 

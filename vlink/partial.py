@@ -6,7 +6,7 @@ from visakit.binary import write_module
 from visakit.objects.container import INDEX, LINES, VISA, Container
 from visakit.objects.elf import ElfSymbol
 from visakit.objects.image import LinkedImage
-from visakit.objects.index import write_index
+from visakit.objects.index import Description, write_index
 from visakit.objects.lines import write_lines
 
 
@@ -16,9 +16,8 @@ def object_bytes(image: LinkedImage) -> bytes:
         function.function_relocations, function.variable_relocations = [], []
     symbols = [ElfSymbol(s.name, 0, s.size, s.kind, s.binding, s.section) for s in image.symbols]
     data = write_module(image.module)
-    container = Container(
-        False, {VISA: data, INDEX: write_index(image.module, data)}, symbols, image.platform, image.grf_size
-    )
+    index = write_index([Description.of(function) for function in image.module.all_functions], data)
+    container = Container(False, {VISA: data, INDEX: index}, symbols, image.platform, image.grf_size)
     if image.lines:
         container.sections[LINES] = write_lines(image.lines)
     return container.write()

@@ -73,7 +73,8 @@ def test_registers(name, check, engine):
     found = fault(lines, engine, check=check)
     assert re.search(r"outside '(MEM|local memory)', which has (40|0) bytes", found.message)
     assert shown(found) == expected
-    assert f", lane {found.registers[0].lane}, " in found.message
+    where = "thread 0" if name == "block" else f"lane {found.registers[0].lane}"
+    assert f", {where}, " in found.message
 
 
 @pytest.mark.parametrize("engine", ENGINES)

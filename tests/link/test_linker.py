@@ -15,7 +15,7 @@ from visakit import FormatError, LinkError
 from visakit.objects.container import INDEX, VISA, read_container
 from visakit.objects.elf import ET_REL, SHT_PROGBITS, STT_OBJECT, Elf, ElfSymbol, Relocation, Section
 from visakit.objects.image import read_image
-from visakit.objects.index import read_index, write_index
+from visakit.objects.index import Description, read_index, write_index
 from vlink.archive import archive_bytes
 from vlink.linker import Linker, LinkOptions, link
 from vlink.program_info import read_program_info
@@ -253,10 +253,10 @@ def test_names_of_an_index_are_compared_when_the_body_is_read():
 def test_sizes_without_room_in_an_index():
     """Bare modules may declare anything; without an index their objects are read whole."""
     module = link([obj(KERNEL), function()]).module
-    assert read_index(write_index(module, b"x"), b"x")
+    assert read_index(write_index([Description.of(f) for f in module.all_functions], b"x"), b"x")
     attribute = module.functions[0].attribute("ArgSize")
     attribute.value = bytes(4) + b"\1"
-    assert not write_index(module, b"x")
+    assert not write_index([Description.of(f) for f in module.all_functions], b"x")
     assert read_index(b"", b"x") is None
 
 

@@ -11,6 +11,11 @@ from support.programs import build_text, ze_info_of
 from support.strategies import CHECKED, ENGINES, RUNNING
 from test_regions import ir_of
 
+from visakit.language import types
+from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.carries import SumPart
+from vsim.engines.llvm.ir.types import ir_type
+from vsim.engines.llvm.ir.values import Value
 from vsim.program import Program
 
 ENDS = [0, 1, 5, (1 << 31) - 1, 1 << 31, (1 << 32) - 4, (1 << 32) - 1]
@@ -145,6 +150,17 @@ def test_lanes_at_known_distances(axis, size, engine):
     found = np.full(16, 99, "u4")
     Program(build_text(IDS.format(row=axis), info=INFO)).launch("k", size, size, [found], engine=engine)
     assert found.tolist() == [4 * n if n < size[axis] else 99 for n in range(16)]
+
+
+@pytest.mark.parametrize("name", ["ud", "d", "f"])
+def test_a_carry_is_a_comparison_without_signs(name):
+    """Registers forget what masks are, so that only the fact itself shows it."""
+    b, t = Builder({}), types.BY_NAME[name]
+    b.follows_carries = True
+    b.begin("entry")
+    x, y = (Value(b, t, 1, b.assign(f"load {ir_type(t, 1)}, ptr %p{n}")) for n in range(2))
+    carried = ((x + y) < x).facts.carried
+    assert (carried and carried.part) == (SumPart.CARRY if name == "ud" else None)
 
 
 def test_sums_of_many_levels():

@@ -13,7 +13,7 @@ from support.strategies import ENGINES
 from vsim_programs import program_of
 
 from visakit.objects.elf import read_elf
-from visakit.objects.spirv import instructions, may_wait, words
+from visakit.objects.spirv import instructions, unordered_kernels, words
 from visakit.objects.zebin import spirv_of
 from vsim.engines.llvm.pipeline import translate
 from vsim.engines.llvm.plan import geometry, row_of
@@ -23,8 +23,18 @@ from vsim.program import Program
 from vsim.sources.zebins import read_program
 
 LANES, ROUNDS = 64, 5
-FUNCTION = ((54, 1, 2, 0, 3), (248, 4), (253,), (56,))
-"""OpFunction, OpLabel, OpReturn, OpFunctionEnd."""
+BARRIER = (224, 5, 5, 6)
+
+
+def entry(number, name):
+    """OpEntryPoint of a kernel."""
+    return 15, 6, number, *struct.unpack(f"<{len(name) // 4 + 1}I", name.encode().ljust(len(name) // 4 * 4 + 4, b"\0"))
+
+
+def function(number, *body):
+    """OpFunction, OpLabel, instructions or OpFunctionCall of numbers, OpReturn, OpFunctionEnd."""
+    calls = [(57, 1, 7, n) if isinstance(n, int) else n for n in body]
+    return (54, 1, number, 0, 3), (248, 4), *calls, (253,), (56,)
 
 
 @cache
@@ -58,22 +68,43 @@ def width(dispatch):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (FUNCTION, False),
-        ((*FUNCTION[:2], (224, 5, 5, 6), *FUNCTION[2:]), True),
-        ((*FUNCTION[:2], (225, 5, 6), *FUNCTION[2:]), True),
-        ((*FUNCTION[:2], (234, 1, 7, 8, 5, 6, 9), *FUNCTION[2:]), True),
-        ((*FUNCTION[:2], (262, 1, 7, 5, 8), *FUNCTION[2:]), True),
-        ((*FUNCTION[:2], (338, 1, 7, 5, 8), *FUNCTION[2:]), True),
-        ((*FUNCTION[:2], (6142, 5, 5, 6), *FUNCTION[2:]), True),
-        ((*FUNCTION, FUNCTION[0], FUNCTION[3]), True),
-        ((FUNCTION[0], FUNCTION[3], *FUNCTION), True),
+        (function(2), True),
+        (function(2, BARRIER), False),
+        (function(2, (225, 5, 6)), False),
+        (function(2, (234, 1, 7, 8, 5, 6, 9)), False),
+        (function(2, (262, 1, 7, 5, 8)), False),
+        (function(2, (338, 1, 7, 5, 8)), False),
+        (function(2, (6142, 5, 5, 6)), False),
+        (((5600, 1, 2, 3), *function(2)), False),
+        ((*function(2, 9), (54, 1, 9, 0, 3), (56,)), False),
+        (((54, 1, 9, 0, 3), (56,), *function(2, 9)), False),
+        (function(2, 9), False),
+        (((54, 1, 2, 0, 3), (56,)), False),
+        ((), False),
+        ((*function(2, 9), *function(9, BARRIER)), False),
+        ((*function(2, 8), *function(8, 9, 2), *function(9, 8, (225, 5, 6))), False),
+        ((*function(2, 8), *function(8), *function(9, 8, BARRIER)), True),
     ],
-    ids=["none", "barrier", "fence", "atomic", "vote", "broadcast", "extension", "function from elsewhere", "in front"],
-)
-def test_what_may_wait(given, expected):
-    assert may_wait(module(*given)) == expected
-    with pytest.raises(ValueError, match="damaged"):
-        may_wait(module(*given)[:-4] + b"\xff\xff\xff\xff" + b"\0")
+    ids=["none", "barrier", "fence", "atomic", "vote", "broadcast", "extension", "outside", "function from elsewhere",
+         "in front", "none such", "kernel from elsewhere", "no kernel", "function", "circle", "others"],
+)  # fmt: skip
+def test_kernels_that_never_wait(given, expected):
+    given = module(entry(2, "kernel"), entry(19, "other"), *function(19, BARRIER), *given)
+    assert unordered_kernels(given) == ({"kernel"} if expected else frozenset())
+    for damaged in (given[:-4] + b"\xff\xff\xff\xff" + b"\0", module((15, 6)), module((54,)), module((57, 1))):
+        with pytest.raises(ValueError, match="damaged"):
+            unordered_kernels(damaged)
+
+
+@pytest.mark.parametrize("name", ["exchange", "other"])
+def test_a_barrier_of_another_kernel(name):
+    """Of two kernels of a module one waits."""
+    elf = read_elf(zebin("hurries"), "")
+    kernels = entry(2, name), entry(3, "waits"), *function(2), *function(3, BARRIER)
+    elf.section(".spv").data = module(*kernels)
+    program = Program(read_program(elf.write(), "program"))
+    dispatch = bound(program, "exchange", (LANES,), (16,), work())
+    assert dispatch.lanes_may_wait == (name == "other")
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -2,14 +2,21 @@
 
 import os
 import random
+from types import SimpleNamespace
 
 import pytest
 from support.probe import LANES, Probe, image_of
 from support.strategies import ENGINES
 
+from visakit.language import types
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.lockstep import lockstep_loops
 from vsim.analysis.named_registers import variables
+from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask
+from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.types import MASK, ir_type
+from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.lower.lockstep_registers import LockstepRegisters
 from vsim.semantics.registers import layout_of
 
 ROUNDS = [5, 1, 3, 2, 9, 4, 1, 6, 2, 7, 3, 8, 1, 5, 2, 4]
@@ -182,6 +189,41 @@ def test_halves_of_lanes_read_counts_of_the_others():
     lines = loop([*half, *LOAD, STEP])
     assert names_of(lines) == {"N"}
     same(lines)
+
+
+def loaded(b, lanes=LANES, t=types.UD):
+    """A value of which nothing is known."""
+    return Value(b, t, lanes, b.assign(f"load {ir_type(t, lanes)}, ptr %p"))
+
+
+def registers(b):
+    """Lockstep registers of a loop in which variable 40 holds at all instructions."""
+    loops = [SimpleNamespace(writers={(40, 0, 4): [5]}, holds=lambda place, pc: True)]
+    return LockstepRegisters(b, SimpleNamespace(pointer=lambda key: "%slot"), LANES, loops)
+
+
+@pytest.mark.parametrize(("name", "has_scalar"), [("ud", True), ("d", True), ("f", False)])
+def test_only_integers_have_scalars(name, has_scalar):
+    """A float read of an integer counter is another number."""
+    b = Builder({})
+    b.begin("entry")
+    value, running = loaded(b, t=types.BY_NAME[name]), loaded(b, t=MASK)
+    found = registers(b).with_scalar(("V", 40), 0, value, 6, running)
+    assert (found is not value) == (found.facts.affine is not None) == has_scalar
+
+
+@pytest.mark.parametrize(
+    ("stride", "masks", "is_known"), [(0, [], True), (0, ["own"], True), (0, ["other"], False), (1, [], False)]
+)
+def test_scalars_are_of_the_lanes_that_run(stride, masks, is_known):
+    """The first lane counts if it is known to be that of all lanes, in the mask that runs."""
+    b = Builder({})
+    b.begin("entry")
+    names = {"own": loaded(b, t=MASK), "other": loaded(b, t=MASK)}
+    first, assumed = loaded(b, 1), tuple(AssumedMask(names[n].text) for n in masks)
+    value = loaded(b).with_facts(affine=AffineLanes(first, stride, LANES, assumptions=assumed))
+    registers(b).keep((40, 0, 4), value, names["own"])
+    assert (f"store i32 {first.text}," in b.lines[-1]) == is_known
 
 
 class Random:

@@ -101,10 +101,9 @@ class Encoder:
     """
 
     def __init__(self) -> None:
-        self._vectors: dict[VectorOperand, bytes] = {}
         self._seen: dict[int, bytes] = {}
-        self._whole: dict[int, tuple[bytes, Fields]] = {}
-        self._keep: list[VectorOperand | Raw] = []
+        self._whole: dict[int, bytes] = {}
+        self._keep: list[VectorOperand | Raw | Fields] = []
         self._heads: dict[tuple[InstructionDesc, Execution, PredicateControl | None], bytes] = {}
         self._emitters: dict[InstructionDesc, tuple[Callable[[Fields], bytes], ...]] = {}
 
@@ -113,11 +112,12 @@ class Encoder:
         found: list[bytes] = []
         whole = self._whole
         for instruction in instructions:
-            known = whole.get(id(instruction.args))
+            args = instruction.args
+            known = whole.get(id(args))
             if known is None:
-                args = instruction.args
-                known = whole[id(args)] = (self._encode(instruction.desc, args), args)
-            found.append(known[0])
+                self._keep.append(args)
+                known = whole[id(args)] = self._encode(instruction.desc, args)
+            found.append(known)
         return found
 
     def _encode(self, desc: InstructionDesc, args: Fields) -> bytes:
@@ -139,15 +139,9 @@ class Encoder:
             data = seen.get(id(op))
             if data is None:
                 self._keep.append(op)
-                data = seen[id(op)] = struct.pack("<IH", op.var, op.offset) if type(op) is Raw else self._vector(op)
+                data = seen[id(op)] = struct.pack("<IH", op.var, op.offset) if type(op) is Raw else encode_vector(op)
             parts.append(data)
         return b"".join(parts)
-
-    def _vector(self, op: VectorOperand) -> bytes:
-        data = self._vectors.get(op)
-        if data is None:
-            data = self._vectors[op] = encode_vector(op)
-        return data
 
     def _emitter(self, f: Field) -> Callable[[Fields], bytes]:
         name, kind = f.name, f.kind
@@ -166,7 +160,7 @@ class Encoder:
         if kind == "pr":
             return lambda args: encode_predicate(args["pred"]).to_bytes(2, "little")
         if kind in ("d", "s"):
-            return lambda args: self._vector(args[name])
+            return lambda args: encode_vector(args[name])
         if kind in ("r", "w"):
             return lambda args: struct.pack("<IH", args[name].var, args[name].offset)
         if kind in ("r*", "r!"):

@@ -34,8 +34,9 @@ class LineSyntaxError(Exception):
         super().__init__(message)
 
 
-def _placed(node: object, text: str, column: int) -> object:
+def _placed(found: tuple[object, str, int]) -> object:
     """A node with its extent."""
+    node, text, column = found
     return replace(node, extent=Extent(column, column + len(text)))  # type: ignore[type-var] # All have one.
 
 

@@ -98,7 +98,7 @@ def uncallable(target: Function | None, address: int, lanes: int) -> str:
 def mismatched_sizes(module: Module) -> Iterator[SizeMismatch]:
     """The calls of a module's functions by name whose sizes are not those of the callee, if that is in the module."""
     functions = {f.name: f for f in module.functions}
-    for function in module.all_functions:
+    for function in module.all_functions if functions else ():
         for i in function.instructions:
             if not i.desc.names_symbol or _kind(i.desc) != _CALL:
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 from visakit.language.types import DataType
 
@@ -124,8 +125,7 @@ class PredicateControl:
     mode: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(NamedTuple):
     """Execution size and mask control. ``offset`` is the first lane (M1 0, M2 4 ... M8 28)."""
 
     size: int

@@ -12,7 +12,7 @@ import zlib
 from typing import NamedTuple
 
 from visakit.language.calls import KINDS, Call, calls_of
-from visakit.language.program import Function, Module
+from visakit.language.program import Function
 
 _HEAD = struct.Struct("<III")
 _FUNCTION = struct.Struct("<IIiii?")
@@ -60,9 +60,10 @@ class Description(NamedTuple):
         )
 
 
-def write_index(module: Module, data: bytes) -> bytes:
-    """Contents of the section for a module and its bytes; none where a function declares a size that has no room."""
-    descriptions = [Description.of(function) for function in module.all_functions]
+def write_index(descriptions: list[Description], data: bytes) -> bytes:
+    """Contents of the section for the functions of a module and its bytes; none where a function declares a size that
+    has no room.
+    """
     calls = [call for d in descriptions for call in d.calls]
     try:
         functions = [

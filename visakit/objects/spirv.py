@@ -1,4 +1,4 @@
-"""SPIR-V, as far as the tools read it: its instructions, the kernels that vote, and whether work-items may wait.
+"""SPIR-V, as far as the tools read it: its instructions, the kernels that vote, and those whose work-items never wait.
 
 The numbers are those of the specification of SPIR-V (2.3, 3.27 and 3.52).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -63,6 +63,42 @@ def text(literal: tuple[int, ...]) -> str:
     return struct.pack(f"<{len(literal)}I", *literal).split(b"\0")[0].decode("utf-8", "replace")
 
 
+class _Calls:
+    """The kernels of a module by the numbers of their functions, and which function calls which.
+
+    Raises:
+        ValueError: the module is damaged.
+    """
+
+    def __init__(self, module: bytes) -> None:
+        self.kernels: dict[int, str] = {}
+        self.callers: defaultdict[int, set[int]] = defaultdict(set)
+        self.instructions: list[tuple[int, SpirvInstruction]] = []
+        """Each with its function; 0 outside of all."""
+        function = 0
+        try:
+            for i in instructions(words(module)):
+                if i.opcode == _ENTRY_POINT:
+                    self.kernels[i.operands[1]] = text(i.operands[2:])
+                elif i.opcode == _FUNCTION:
+                    function = i.operands[1]
+                elif i.opcode == _CALL:
+                    self.callers[i.operands[2]].add(function)
+                self.instructions.append((function, i))
+                function = 0 if i.opcode == _FUNCTION_END else function
+        except IndexError:
+            raise ValueError("the module is damaged") from None
+
+    def kernels_with(self, functions: Iterable[int]) -> frozenset[str]:
+        """The kernels that are some functions, or call them, also by way of others."""
+        todo, found = [*functions], set[int]()
+        while todo:
+            if (function := todo.pop()) not in found:
+                found.add(function)
+                todo += self.callers[function]
+        return frozenset(name for number, name in self.kernels.items() if number in found)
+
+
 @lru_cache(maxsize=64)
 def voting_kernels(module: bytes) -> frozenset[str]:
     """The kernels of a module that call ``work_group_any`` or ``work_group_all``, also in functions that they call.
@@ -70,44 +106,24 @@ def voting_kernels(module: bytes) -> frozenset[str]:
     Raises:
         ValueError: the module is damaged.
     """
-    kernels: dict[int, str] = {}
-    constants: dict[int, int] = {}
-    calls: defaultdict[int, set[int]] = defaultdict(set)
-    votes: list[tuple[int, int]] = []
-    function = 0
-    for _, opcode, operands in instructions(words(module)):
-        if opcode == _ENTRY_POINT:
-            kernels[operands[1]] = text(operands[2:])
-        elif opcode == _CONSTANT:
-            constants[operands[1]] = operands[2]
-        elif opcode == _FUNCTION:
-            function = operands[1]
-        elif opcode == _CALL:
-            calls[function].add(operands[2])
-        elif opcode in _VOTES:
-            votes.append((function, operands[2]))
-    voting = {function for function, scope in votes if constants.get(scope) == _WORKGROUP}
-    while more := {caller for caller, called in calls.items() if called & voting} - voting:
-        voting |= more
-    return frozenset(name for number, name in kernels.items() if number in voting)
+    calls = _Calls(module)
+    constants = (i.operands for _, i in calls.instructions if i.opcode == _CONSTANT)
+    scopes = {operands[1:2] for operands in constants if operands[2:] == (_WORKGROUP,)}
+    return calls.kernels_with(f for f, i in calls.instructions if i.opcode in _VOTES and i.operands[2:3] in scopes)
 
 
 @lru_cache(maxsize=64)
-def may_wait(module: bytes) -> bool:
-    """Whether work-items of a module may wait for others, or order accesses to memory between them; also where an
-    instruction of an extension, or a function from elsewhere, might do so.
+def unordered_kernels(module: bytes) -> frozenset[str]:
+    """The kernels of a module whose work-items neither wait for others nor order accesses to memory between them, nor
+    execute an instruction of an extension, or a function from elsewhere, that might do so.
 
     Raises:
         ValueError: the module is damaged.
     """
-    has_body = True
-    for _, opcode, _ in instructions(words(module)):
-        if opcode in _ORDERING or opcode > _LAST_OF_CORE:
-            return True
-        if opcode == _FUNCTION:
-            has_body = False
-        elif opcode == _LABEL:
-            has_body = True
-        elif opcode == _FUNCTION_END and not has_body:
-            return True
-    return False
+    calls = _Calls(module)
+    bodies = {f for f, i in calls.instructions if i.opcode == _LABEL}
+    ordering = {f for f, i in calls.instructions if i.opcode in _ORDERING or i.opcode > _LAST_OF_CORE}
+    if 0 in ordering:  # For example a pointer to a function.
+        return frozenset()
+    ordering |= {*calls.kernels, *calls.callers} - bodies
+    return frozenset(calls.kernels.values()) - calls.kernels_with(ordering)

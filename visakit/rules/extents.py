@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from visakit.diagnostics import counted
@@ -133,8 +132,7 @@ def _missing(name: str, owner: str, elements: int, end: int) -> Violation | None
     return Violation("W010", message, f"declare it with num_elts={end}", name)
 
 
-@dataclass(frozen=True)
-class CheckedFields:
+class CheckedFields(NamedTuple):
     """The fields of a form whose extents are checked."""
 
     vectors: tuple[str, ...]

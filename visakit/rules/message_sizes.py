@@ -98,6 +98,14 @@ def element_size(i: Instruction) -> int:
     return _ELEMENT[i.desc.payload](i.args)
 
 
+def block_element(i: Instruction) -> int:
+    """Bytes of an element of a load or store whose elements follow each other at one address; 0 for other messages."""
+    args, payload = i.args, i.desc.payload
+    if payload is Payload.ELEMENTS and args["order"] == LSC_ORDERS["t"] and "pitch" not in args:
+        return LSC_DATA_TYPES[args["data_size"]][0].size
+    return _DWORD if payload is Payload.OWORDS else 0
+
+
 def _parts(lanes: int, size: int, count: int, grf_size: int) -> int:
     """Bytes of a payload with a number of elements for each lane; 0 without elements."""
     return ((count - 1) * (-(-lanes * size // grf_size) * grf_size) + lanes * size) if count else 0
@@ -164,11 +172,11 @@ def _address(i: Instruction, lanes: int) -> Sizes:
 
 def _elements(i: Instruction, grf_size: int) -> Sizes:
     """Elements of each lane, or all after the address of the first one."""
-    args, (memory, register) = i.args, LSC_DATA_TYPES[i.args["data_size"]]
-    lanes, count, strided = _lanes(args), _ELEMENTS_OF[args["elems"]], "pitch" in args
-    if args["order"] == LSC_ORDERS["t"] and not strided:
-        return _address(i, 1) | _data(i, count * memory.size)
-    return _address(i, 1 if strided else lanes) | _data(i, _parts(lanes, register.size, count, grf_size))
+    args, (_, register) = i.args, LSC_DATA_TYPES[i.args["data_size"]]
+    lanes, count = _lanes(args), _ELEMENTS_OF[args["elems"]]
+    if size := block_element(i):
+        return _address(i, 1) | _data(i, count * size)
+    return _address(i, 1 if "pitch" in args else lanes) | _data(i, _parts(lanes, register.size, count, grf_size))
 
 
 def _quad(i: Instruction, grf_size: int) -> Sizes:

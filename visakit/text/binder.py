@@ -117,7 +117,6 @@ class Binder:
     def symbol(self, name: str, kinds: str = "VAPST") -> Symbol:
         """What a name stands for, which must be of one of the kinds."""
         found = self.names.find(name)
-        wanted = " or ".join(KIND_NAMES[k] for k in kinds)
         if found is None:
             if name in self.names.misdeclared:
                 raise FollowUp("V010", f"'{name}' is not declared")
@@ -126,7 +125,7 @@ class Binder:
                 hint = similar if name.startswith("%") else f"{similar} If not, {hint}"
             raise Problem("V010", f"'{name}' is not declared", hint)
         if found.kind not in kinds:
-            hint = _hint_for_kind(name, found.kind, kinds)
+            hint, wanted = _hint_for_kind(name, found.kind, kinds), " or ".join(KIND_NAMES[k] for k in kinds)
             raise Problem("V011", f"'{name}' is {KIND_NAMES[found.kind]}, expected {wanted}", hint)
         return found
 

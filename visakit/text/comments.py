@@ -19,9 +19,11 @@ def without_comments(lines: list[str], file: str) -> list[str]:
     Raises:
         AssemblyError: a comment does not end.
     """
-    if any("/*" in line for line in lines):
+    distinct = dict.fromkeys(lines)  # Unrolled loops repeat theirs.
+    if any("/*" in line for line in distinct):
         return _without_blocks("\n".join(lines), file).split("\n")
-    return [_without_end(line) if '"' in line else line.partition("//")[0] for line in lines]
+    code = {line: _without_end(line) if '"' in line else line.partition("//")[0] for line in distinct}
+    return [code[line] for line in lines]
 
 
 def _without_end(line: str) -> str:

@@ -27,6 +27,7 @@ MAXIMUM_KNOWN, MAXIMUM_KEY = 50_000, 2000
 
 Node = TypeVar("Node")
 Value = TypeVar("Value")
+Key = TypeVar("Key", str, tuple[str, int])
 Build = Callable[[list[str], list[int], str], object]
 """Makes a node of the texts and the columns of the tokens of a line, and of the line."""
 
@@ -104,7 +105,7 @@ class Grammar(Generic[Node]):
         name: str,
         start: str,
         actions: object,
-        place: Callable[[Node, str, int], object],
+        place: Callable[[tuple[Node, str, int]], object],
         placed: frozenset[str],
         remember: bool = True,
         share: bool = True,
@@ -113,7 +114,8 @@ class Grammar(Generic[Node]):
         self._actions, self._place, self._placed = actions, place, placed
         self._builds: dict[str, Build] = {}
         self._derived = 0
-        self._pieces: tuple[dict[str, Tokens], ...] = tuple({} for _ in self.pieces)
+        self._pieces: tuple[dict[tuple[str, int], Tokens], ...] = tuple({} for _ in self.pieces)
+        """The tokens of pieces, by text and column."""
         self.nodes: dict[str, dict[str, Node]] = {rule: {} for rule in placed}
         """What placed rules found, by rule and text: equal texts share a node."""
 
@@ -180,13 +182,15 @@ class Grammar(Generic[Node]):
                 texts.append(found)
                 columns.append(column)
                 continue
-            known = self._pieces[at - 1].get(found)
+            known = self._pieces[at - 1].get((found, column))
             if known is None:
                 known = self._cut(self.pieces[at - 1][0] + found, 1, 0)
-                _remember(self._pieces[at - 1], found, known)
+                known = known._replace(columns=[column + behind - 1 for behind in known.columns])
+                if len(found) <= MAXIMUM_KEY:
+                    _remember(self._pieces[at - 1], (found, column), known)
             kinds.append(known.key)
             texts += known.texts
-            columns += [column + behind - 1 for behind in known.columns]
+            columns += known.columns
         return Tokens(" ".join(kinds), texts, columns)
 
     # -- derivations ---------------------------------------------------------------------------------------
@@ -253,7 +257,7 @@ class Grammar(Generic[Node]):
                 node = action([part(texts, columns, line) for part in parts])
                 if self._share:
                     _remember(nodes, text, node)
-            return place(node, text, column)
+            return place((node, text, column))
 
         return build_placed
 
@@ -290,7 +294,7 @@ def _derivation(tree: Tree[Token], depth: int) -> Derivation:
     return str(tree.data), first, last, children
 
 
-def _remember(known: dict[str, Value], key: str, value: Value) -> None:
+def _remember(known: dict[Key, Value], key: Key, value: Value) -> None:
     """Keep a value, up to a number of values, and for texts that are short enough to occur twice."""
     if len(known) >= MAXIMUM_KNOWN:
         known.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from visakit.diagnostics import did_you_mean
 from visakit.language.program import NAMED_SAMPLER, PREDEFINED_SURFACES, predefined_names
@@ -19,12 +19,11 @@ KIND_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """What a name stands for: class letter (V, A, P, S, T) and index."""
 
     kind: str
-    index: int
+    index: int  # type: ignore[assignment] # In place of the tuple's method, which nothing calls.
 
 
 @functools.cache

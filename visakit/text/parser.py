@@ -291,7 +291,7 @@ def parse_module(
     """
     own = collector or Collector()
     named = find(platform) if platform else None
-    text = text.replace("\r\n", "\n")
+    text = text.replace("\r\n", "\n") if "\r" in text else text
     module = module_parser(text, file, named, own).run()
     own.items.sort(key=lambda d: (d.span.line, d.span.column) if d.span else (0, 0))
     if collector is None and own.error_count:

@@ -19,6 +19,8 @@ PLACED = frozenset(
 )  # fmt: skip
 
 
+_PLACE = functools.partial(tuple.__new__, Placed)
+"""Makes a place of a tuple, in half the time that the class takes for its parts."""
 _ENCLOSED = r"\([^()\"/]*+\)"
 _END = r"(?=\Z|[ \t]++(?:\Z|[^\s:,\[<]))"
 """The end of a piece: no sign follows that a terminal looks ahead for over blanks, as in ``BB_1 :`` and ``(0) <1>``."""
@@ -35,7 +37,7 @@ class LineReader(Grammar[Node]):
     )
 
     def __init__(self, cached: bool = True) -> None:
-        super().__init__("visa", "line", SyntaxTransformer(), Placed, PLACED, cached)
+        super().__init__("visa", "line", SyntaxTransformer(), _PLACE, PLACED, cached)
 
     def statements(self, line: str) -> tuple[Statement, ...]:
         """The statements of a line that is not blank: one, or several of which all but one open or close scopes.

@@ -5,6 +5,7 @@ A method gets the children of its rule: tokens as text, None for what an optiona
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -31,6 +32,7 @@ def _node(made: Callable[..., Made]) -> Callable[[SyntaxTransformer, Children], 
     return lambda self, children: made(*children)
 
 
+@functools.lru_cache(1000)
 def _integer(text: str) -> int:
     """The value of a decimal or hexadecimal literal, which may begin with zeros."""
     if len(text) > MAXIMUM_DIGITS:

@@ -10,6 +10,7 @@ from visakit.text.printer import FunctionPrinter
 from vsim.analysis.origins import LOCAL, Origin, undefined_origins
 from vsim.checks.findings import MAPPED, Finding, OtherSide, Site, Who
 from vsim.checks.kinds import BY_ORDER
+from vsim.checks.lanes import BLOCK_OFF
 from vsim.checks.names import UNDEFINED
 from vsim.checks.shadow_machine import STORED
 from vsim.checks.suppressions import Described
@@ -51,19 +52,18 @@ def place(dispatch: BoundLaunch, site: Site) -> Place:
     return Place(function.name, site.instruction, instruction.desc.mnemonic, text, span, labels)
 
 
-def who_in_words(dispatch: BoundLaunch, who: Who, site: Site) -> str:
+def who_in_words(dispatch: BoundLaunch, who: Who, site: Site, is_of_lane: bool = False) -> str:
     """Who it was: lane, work-item and work-group, and how many barriers the thread had passed.
 
-    Of a kernel whose lanes are elements of vectors, the element is named, too.
+    Of a kernel whose lanes are elements of vectors, the element is named, too; of a block the element and the thread,
+    unless it is the lane of the message that counts.
     """
     group = dispatch.group(who.group)
-    if who.lane >= 0:
-        found = threads.describe(dispatch, group, who.thread, who.lane)
-        function = dispatch.image.module.all_functions[site.function]
-        instruction = function.instructions[site.instruction]
-        found = element_of(function, instruction, who.lane - threads.first_lane(instruction), dispatch.grf_size) + found
-    else:
-        found = f"thread {who.thread}, work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"
+    function = dispatch.image.module.all_functions[site.function]
+    instruction = function.instructions[site.instruction]
+    lane = who.lane - threads.first_lane(instruction)
+    element, is_block = ("", False) if is_of_lane else element_of(function, instruction, lane, dispatch.grf_size)
+    found = element + threads.describe(dispatch, group, who.thread, -1 if is_block else who.lane)
     if who.epoch:
         found += f", after {counted(who.epoch, 'barrier')}"
     return found
@@ -127,7 +127,7 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
     at = place(dispatch, finding.site)
     memory = f": {finding.memory}" if finding.memory else ""
     times = f", {finding.count} times in all" if finding.count > 1 else ""
-    who = who_in_words(dispatch, finding.who, finding.site)
+    who = who_in_words(dispatch, finding.who, finding.site, finding.code == BLOCK_OFF)
     message = f"{finding.message}{memory}, at {at.shown[:-1]}, {who}){times}"
     labels = at.labels
     if finding.other is not None:

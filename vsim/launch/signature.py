@@ -180,11 +180,11 @@ class KernelSignature:
         zebin = self.image.zebin()
         if not zebin:
             return True
-        from visakit.objects.spirv import may_wait  # which most launches do without
+        from visakit.objects.spirv import unordered_kernels  # which most launches do without
         from visakit.objects.zebin import spirv_of
 
         try:
-            return not (module := spirv_of(zebin)) or may_wait(module)
+            return not (module := spirv_of(zebin)) or self.kernel.name not in unordered_kernels(module)
         except ValueError:
             return True
 

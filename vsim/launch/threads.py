@@ -226,6 +226,6 @@ def usual_place(launch: BoundLaunch, group: Group, item: int, transposed: bool) 
 
 
 def describe(launch: BoundLaunch, group: Group, thread: int, lane: int) -> str:
-    """Lane, work-item and work-group, as errors name them."""
-    x, y, z = work_item(launch, group, thread, lane)
-    return f"lane {lane}, work-item ({x}, {y}, {z}), work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"
+    """Lane, work-item and work-group, as errors name them; the thread for one of no lane, which is below 0."""
+    who = f"lane {lane}, work-item {work_item(launch, group, thread, lane)}" if lane >= 0 else f"thread {thread}"
+    return f"{who}, work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"

@@ -50,14 +50,16 @@ class Faults:
     ) -> SimulationError:
         """The error for a lane of an instruction, of a thread without one."""
         shown, number = self._described(instruction) if instruction else ("", "")
-        element = element_of(self.function, instruction, lane, self.dispatch.grf_size) if instruction else ""
-        lane += first_lane(instruction) if instruction else 0
+        element, is_block = "", False
+        if instruction:
+            element, is_block = element_of(self.function, instruction, lane, self.dispatch.grf_size)
+            lane = first_lane(instruction) + (0 if is_block else lane)
+        who = element + self.running.threads.describe(row, -1 if is_block else lane)
         self.running.at_fault = row if self.running.threads.rows is None else int(self.running.threads.rows[row]), lane
         by = f" by '{shown}'" if instruction else ""
-        where = f"{number}'{self.function.name}', {element}{self.running.threads.describe(row, lane)}"
         span, labels = self.image.place(self.function, instruction)
         hint = self.image.line_hint(self.function)
-        message = f"{message}{by} ({where})"
+        message = f"{message}{by} ({number}'{self.function.name}', {who})"
         return SimulationError(Diagnostic("S030", message, span, hint, labels, registers=registers))
 
     def registers(self, row: int, lane: int, instruction: Instruction | None) -> tuple[RegisterValue, ...]:
@@ -66,6 +68,7 @@ class Faults:
             return ()
         from vsim.engines.numpy.fault_registers import read_registers
 
+        lane = 0 if element_of(self.function, instruction, lane, self.dispatch.grf_size)[1] else lane
         return read_registers(self.dispatch, self.running, self.function, self._number(instruction), row, lane)
 
     def outside(

@@ -77,11 +77,11 @@ def part_of_sum(x: Value, y: Value) -> CarriedSum:
 
 
 def carry_of(total: Value, operand: Value) -> CarriedSum | None:
-    """The part of a sum of qwords that the mask is in which a sum is less than one of its operands."""
+    """The part of a sum of qwords that the mask is in which a sum is less than one of its operands, without signs."""
     carried = total.facts.carried
-    if carried and carried.part is SumPart.LOW and any(operand is value for value in (carried.x, carried.y)):
-        return carried._replace(part=SumPart.CARRY)
-    return None
+    if carried is None or carried.part is not SumPart.LOW or total.type.is_signed or not total.type.is_integer:
+        return None
+    return carried._replace(part=SumPart.CARRY) if operand is carried.x or operand is carried.y else None
 
 
 def qwords_of_sum(b: Builder, low: Value, high: Value, depth: int = 0) -> Value | None:

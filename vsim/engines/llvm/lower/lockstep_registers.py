@@ -13,7 +13,7 @@ from vsim.analysis.lockstep import LockstepLoop, Place
 from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.storage import AFFINE_SLOT, VARIABLE, Key, Storage
+from vsim.engines.llvm.lower.storage import AFFINE_SLOT, Key, Storage
 from vsim.engines.llvm.memory.part import first_active
 from vsim.semantics.core import unsigned_of
 
@@ -38,10 +38,13 @@ class LockstepRegisters:
                 self.loops.setdefault(place, []).append(loop)
 
     def with_scalar(self, key: Key, low: int, value: Value, pc: int, running: Value | None) -> Value:
-        """A value that an instruction reads for the lanes that run, with the scalar as a fact about these."""
+        """A value that an instruction reads for the lanes that run, with the scalar as a fact about these.
+
+        Only variables are read from storage for the lanes that run: predicates are read whole, addresses for all lanes.
+        """
         size = value.type.size
         of_all_lanes = running is not None and value.lanes == running.lanes == self.lanes
-        if running is None or not of_all_lanes or key[0] != VARIABLE or not value.type.is_integer:
+        if running is None or not of_all_lanes or not value.type.is_integer:
             return value
         place = key[1], low, size
         if not any(loop.holds(place, pc) for loop in self.loops.get(place, ())):
