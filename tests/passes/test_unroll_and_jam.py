@@ -43,7 +43,7 @@ svm_scatter.4.1 (M1, 16) AT.0 A.0
 ret (M1, 1)
 """
 STEP = "mad (M1, 16) A(0,0)<1> A(0,0)<1;1,0> A(0,0)<1;1,0> X(0,0)<1;1,0>"
-STEPS = "\n".join([STEP] * 8)
+STEPS, FEWER = ("\n".join([STEP] * n) for n in (8, 6))
 COUNT = """add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d
 cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:d
 (P1) goto (M1, 16) again"""
@@ -71,7 +71,7 @@ LOOPS = {
     "sines of large arguments": f"again:\n{SINE}\n{STEPS}\n{COUNT}",
     "chain": f"again:\n{STEP}\n{COUNT}",
     "two ways in it": f"again:\n{WAYS}\n{STEP}\n{COUNT}",
-    "a table": f"mov (M1, 16) C(0,0)<1> X(0,0)<1;1,0>\nagain:\n{LOOKUP}\n{STEPS}\n{COUNT}\nmov (M1, 16) X(0,0)<1> C(0,0)<1;1,0>",
+    "a table": f"mov (M1, 16) C(0,0)<1> X(0,0)<1;1,0>\nagain:\n{LOOKUP}\n{FEWER}\n{COUNT}\nmov (M1, 16) X(0,0)<1> C(0,0)<1;1,0>",
     "left in the middle": f"""again:
 {STEP}
 cmp.eq (M1, 16) P2 N(0,0)<1;1,0> 3:d
