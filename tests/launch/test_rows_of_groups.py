@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from ordinary import KERNELS
 from support.programs import build, build_text, ze_info_of
+from vsim_programs import program_of
 
 from vsim.engines.llvm import abi
 from vsim.launch.launch import Launch
@@ -87,7 +88,7 @@ def test_which_kernels_run_row_by_row(lines, simd, more, local, expected):
 @pytest.mark.parametrize("groups", [None, (3, 9), (1, 2), (0, 15)])
 def test_groups_follow_each_other_along_the_lanes(device, groups):
     """Lanes of this kernel go along y, and so do groups, but not those of a part of them."""
-    program, found = Program(build(KERNELS["gaussian"].folder / device, device)), []
+    program, found = program_of(KERNELS["gaussian"].folder / device), []
     for engine in ("llvm", "numpy"):
         given = KERNELS["gaussian"].work(64).args
         rows = given[0].shape[0]

@@ -5,14 +5,14 @@ import re
 import numpy as np
 import pytest
 from ordinary import DEVICES, KERNELS
-from support.programs import build, kernel_head
+from support.programs import kernel_head
+from vsim_programs import program_of
 
 import visakit
 from visakit.diagnostics import SimulationError
 from vsim.analysis.lanes.independence import is_independent
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
-from vsim.program import Program
 
 GUARD = "cmp.lt (M1, 16) P1 X(0,0)<1;1,0> N(0,0)<0;1,0>\n(!P1) goto (M1, 16) OUT"
 STORE = "mov (M1, 16) TO(0,0)<1> A(0,0)<1;1,0>\nlsc_store.ugm (M1, 16) flat[TO]:a64 A:d32"
@@ -174,7 +174,7 @@ def test_dependent(name):
 def test_lanes_are_transposed_if_rows_follow_y(device):
     """Faults name the transposed work-item."""
     work = KERNELS["gaussian"].work(16)
-    program = Program(build(KERNELS["gaussian"].folder / device, device))
+    program = program_of(KERNELS["gaussian"].folder / device)
     dispatch = program.bind(
         Launch("gaussian", work.global_size, work.local_size, args=program.convert("gaussian", work.args))
     )

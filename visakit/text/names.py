@@ -23,7 +23,7 @@ class Symbol(NamedTuple):
     """What a name stands for: class letter (V, A, P, S, T) and index."""
 
     kind: str
-    index: int
+    index: int  # type: ignore[assignment] # In place of the tuple's method, which nothing calls.
 
 
 @functools.cache

@@ -41,7 +41,7 @@ from dataclasses import dataclass, replace
 from visakit.collector import paused_collection
 from visakit.language.operands import SCALAR, General
 from visakit.language.program import LEAST_LANES, Function
-from vsim.analysis.lanes.independence import is_independent, may_read_back
+from vsim.analysis.lanes.independence import is_independent, order_may_count
 from vsim.analysis.loaded_values import memory_decides_lanes
 from vsim.analysis.named_registers import variables
 from vsim.analysis.narrowing import may_split
@@ -186,7 +186,7 @@ def _are_independent(dispatch: Dispatch) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
     if dispatch.slm_size or _names_private_memory(dispatch) or dispatch.scratch_size or dispatch.takes_turns:
         return False
-    if dispatch.lanes_may_wait and may_read_back(dispatch.kernel, apart=apart(dispatch)):
+    if dispatch.lanes_may_wait and order_may_count(dispatch.kernel, apart=apart(dispatch)):
         return False
     row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)

@@ -56,14 +56,9 @@ def fault(
     if record.kind == cx.REFUSED:
         return RefusedInstruction(functions[record.function], record.instruction)
     record = _first_outside(dispatch, record)
-    counts = dispatch.group_counts
-    group = dispatch.group(record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z))
+    group = dispatch.group(_group_number(dispatch, record))
     function = functions[record.function] if record.function < len(functions) else dispatch.kernel
-    number = record.instruction
-    if record.kind == cx.BARRIER and not dispatch.takes_turns:
-        barriers = group_barriers(function)
-        number = number if len(barriers) > 1 else barriers[0]
-    number, half_lane = half_of_lane(function, number, record.lane)
+    number, half_lane = half_of_lane(function, _number(dispatch, function, record), record.lane)
     record = record._replace(lane=half_lane)
     instruction = function.instructions[number]
     from vsim.observe.elements import element_of
@@ -94,6 +89,19 @@ def fault(
     return RecordedFault(found, function, number, record.sources(), lane)
 
 
+def _group_number(dispatch: Dispatch, record: FaultRecord) -> int:
+    """The number of the group among all groups."""
+    x, y, _ = dispatch.group_counts
+    return record.group_x + x * (record.group_y + y * record.group_z)
+
+
+def _number(dispatch: Dispatch, function: Function, record: FaultRecord) -> int:
+    """The number of the instruction; threads that do not take turns record none for the only barrier of a function."""
+    if record.kind == cx.BARRIER and not dispatch.takes_turns and len(barriers := group_barriers(function)) == 1:
+        return barriers[0]
+    return record.instruction
+
+
 def _in_usual_lane(
     dispatch: Dispatch, function: Function, number: int, record: FaultRecord, lane: int
 ) -> tuple[int, FaultRecord]:
@@ -116,10 +124,10 @@ def _in_usual_lane(
 
 def _report_ended(dispatch: Dispatch, function: Function, number: int, record: FaultRecord) -> None:
     """Report a barrier for which threads wait for ever."""
-    counts, findings = dispatch.group_counts, dispatch.findings
+    findings = dispatch.findings
     assert findings is not None
-    group = record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z)
-    instance = ended_instance(dispatch, function, number, Who(group, record.thread), record.address)
+    who = Who(_group_number(dispatch, record), record.thread)
+    instance = ended_instance(dispatch, function, number, who, record.address)
     findings.add(finding_of(dispatch, "K020", instance))
 
 

@@ -55,13 +55,25 @@ class BaseOffset:
 
 def base_offset_sum(x: Value, y: Value, op: str) -> BaseOffset | None:
     """A sum or a difference (``op``: ``add`` or ``sub``) of a vector and a uniform value."""
-    other = _uniform(y)
-    if other is None and op == "add" and (other := _uniform(x)) is not None:
-        x = y
-    if other is None or x.lanes == 1 or not x.type.is_integer or _uniform(x) is not None:
+    parts = vector_and_scalar(x, y, op)
+    if parts is None:
         return None
-    known = x.facts.base_offset or BaseOffset(x, x.builder.const(0, x.type))
-    return known.plus(op, other)
+    vector, scalar = parts
+    known = vector.facts.base_offset or BaseOffset(vector, vector.builder.const(0, vector.type))
+    return known.plus(op, scalar)
+
+
+def vector_and_scalar(x: Value, y: Value, op: str) -> tuple[Value, Value] | None:
+    """The operands of an ``add`` or ``sub`` of integers of which exactly one is uniform, that one as a scalar.
+
+    A uniform minuend does not count.
+    """
+    scalar = _uniform(y)
+    if scalar is None and op == "add" and (scalar := _uniform(x)) is not None:
+        x = y
+    if scalar is None or x.lanes == 1 or not x.type.is_integer or _uniform(x) is not None:
+        return None
+    return x, scalar
 
 
 def _uniform(x: Value) -> Value | None:

@@ -442,6 +442,7 @@ def _facts_of_conversion(x: Value, data_type: DataType, widens: bool, is_index: 
         affine_conversion(x, data_type) if affine else None,
         wide_index=WideIndex(x.builder.retype(x, types.D)) if is_index else None,
         base_offset=base_offset.widened(x) if base_offset and widens else None,
+        near=x.facts.near.widened(x.type, data_type) if x.facts.near and widens else None,
         extended=x if widens else None,
         narrow=x if data_type is types.UQ and x.type is types.UD else None,
         low_zeros=x.low_zeros,

@@ -70,6 +70,8 @@ class Emitter:
         """Lanes of accesses of which nothing was proved (``memory/common_buffer.py``)."""
         self.loop_lanes = 0
         """Those of short loops that are inline beyond the limit for all others."""
+        self.lanes_beside_tables = 0
+        """Those of tables that may not be whole."""
         self.nonempty = set[str]()
         """Masks (SSA names) that hold in some lane."""
         self.assigned = False
@@ -103,7 +105,7 @@ class Emitter:
         it.
         """
         self.lines, self.block, self.counter, self.temporary_bytes, self.assigned = [], block, 0, 0, False
-        self.inline_lanes = self.checked_lanes = self.loop_lanes = 0
+        self.inline_lanes = self.checked_lanes = self.loop_lanes = self.lanes_beside_tables = 0
         self.nonempty = set()
         self.numbers, self.scope, self.invariants, self.preheaders = {}, [], {}, ([], [], [])
         self.ranges, self.sums = Ranges(), {}

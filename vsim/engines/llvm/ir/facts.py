@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vsim.engines.llvm.ir.halves import Half
     from vsim.engines.llvm.ir.index import WideIndex
     from vsim.engines.llvm.ir.interleaved import Interleaved
+    from vsim.engines.llvm.ir.near import NearLanes
     from vsim.engines.llvm.ir.values import Value
 
 
@@ -26,6 +27,8 @@ class Facts(NamedTuple):
     """The index of 32 bits and the pointer of this address."""
     base_offset: BaseOffset | None = None
     """The vector and the scalars of this sum, if the builder tracks them (``Builder.tracks_base_offset``)."""
+    near: NearLanes | None = None
+    """The scalar and the small numbers whose sum this is."""
     extended: Value | None = None
     """The narrower integer that this is the sign or zero extension of."""
     interleaved: Interleaved | None = None
@@ -64,7 +67,7 @@ class Facts(NamedTuple):
         if self is NO_FACTS:
             return self
         return Facts(
-            *self[:7],
+            *self[:8],
             low_zeros=self.low_zeros,
             high_of=self.high_of,
             carried=self.carried,
@@ -77,7 +80,7 @@ class Facts(NamedTuple):
         if self is NO_FACTS:
             return self
         return Facts(
-            *self[:4],
+            *self[:5],
             narrow=self.narrow,
             low_zeros=self.low_zeros,
             half=self.half,

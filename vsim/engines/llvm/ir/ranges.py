@@ -57,8 +57,7 @@ class Ranges:
         if operation not in _NOTED:
             return
         if "<" in text:
-            if operation != "trunc":
-                self._note_vector(name, text)
+            self._note_vector(name, text)
             return
         if not self.most and operation != "and":
             return
@@ -80,6 +79,8 @@ class Ranges:
         x, found = self.of(one), None
         if operation == "zext":
             found = largest if x is None else x
+        elif operation == "trunc":
+            found = x
         elif operation == "lshr":
             counts = _ends_of(other) if other.startswith("<") else None
             found = (largest if x is None else x) >> (counts[0] if counts else 0)

@@ -26,6 +26,7 @@ from vsim.engines.llvm.ir.carries import carry_of, part_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.halves import half_of_product, half_of_result, with_half_of_sum
 from vsim.engines.llvm.ir.index import WideIndex
+from vsim.engines.llvm.ir.near import NearLanes, near_sum
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, splat
 
 if TYPE_CHECKING:
@@ -126,6 +127,11 @@ class Value:
         """The same, emitted here."""
         return self
 
+    @property
+    def emitted_text(self) -> str:
+        """The name of the SSA value, or the constant; nothing if it was not emitted so far."""
+        return self.text
+
     # -- operators -----------------------------------------------------------------------------------------
 
     def binary(self, other: Value, integer: str, real: str) -> Value:
@@ -151,15 +157,25 @@ class Value:
         return found and found.moved(distance if op == "add" and distance else 0)
 
     def _with_affine(
-        self, known: AffineLanes | None, op: str, real: str, other: Value, index: WideIndex | None = None
+        self,
+        known: AffineLanes | None,
+        op: str,
+        real: str,
+        other: Value,
+        index: WideIndex | None = None,
+        near: NearLanes | None = None,
     ) -> Value:
         """The result of an operation: deferred where its lanes, or their index, are known, else emitted."""
         base_offset = None
-        if self.builder.tracks_base_offset and known is None and op in ("add", "sub"):
-            base_offset = base_offset_sum(self, other, op)
+        if known is not None:
+            near = None
+        elif op in ("add", "sub"):
+            base_offset = base_offset_sum(self, other, op) if self.builder.tracks_base_offset else None
+            near = near_sum(self, other) if op == "add" else None
         if known is None and base_offset is None and index is None:
-            return self.binary(other, op, real)
-        return self.deferred(op, other).with_facts(affine=known, base_offset=base_offset, wide_index=index)
+            found = self.binary(other, op, real)
+            return found.with_facts(near=near) if near else found
+        return self.deferred(op, other).with_facts(affine=known, base_offset=base_offset, wide_index=index, near=near)
 
     def __add__(self, other: Value) -> Value:
         if self.constant == 0 or other.constant == 0:
@@ -195,16 +211,19 @@ class Value:
         if self.type.is_integer and 0 in (self.constant, other.constant):
             return self.builder.const(0, self.type)
         known = affine_product(self, other) or affine_product(other, self)
-        product = self._with_affine(known, "mul", "fmul", other, self._index_times(other.constant))
+        product = self._with_affine(known, "mul", "fmul", other, *self._facts_times(other.constant))
         if self.builder.follows_divisions:
             product = product.with_facts(division=divisions.product(self, other))
         if known is None and product.lanes > 1 and self.type in (types.UD, types.D):
             product = product.with_facts(half=half_of_product(0, product, self, other))
         return product.with_low_zeros(self.low_zeros + other.low_zeros)
 
-    def _index_times(self, factor: int | None) -> WideIndex | None:
-        index = self.facts.wide_index
-        return index.times(factor) if index and factor is not None else None
+    def _facts_times(self, factor: int | None) -> tuple[WideIndex | None, NearLanes | None]:
+        """The index and the scalar that lanes are near to, of this value times a constant."""
+        if factor is None:
+            return None, None
+        index, near = self.facts.wide_index, self.facts.near
+        return index and index.times(factor), near and near.times(factor)
 
     def __lshift__(self, other: Value) -> Value:
         known = None
@@ -213,7 +232,7 @@ class Value:
         if other.constant is not None and other.constant <= LARGEST_SHIFT:
             known = affine_product(self, self.builder.const(1 << other.constant, self.type))
         factor = None if other.constant is None else 1 << other.constant
-        shifted = self._with_affine(known, "shl", "shl", other, self._index_times(factor))
+        shifted = self._with_affine(known, "shl", "shl", other, *self._facts_times(factor))
         return shifted if other.constant is None else shifted.with_low_zeros(self.low_zeros + other.constant)
 
     def _times(self, factor: int, op: str, other: Value) -> Value:
@@ -387,6 +406,10 @@ class Rematerialized(Value):
 
     def emitted(self) -> Value:
         return Value(self.builder, self.type, self.lanes, self.text, facts=self.facts.of_emitted())
+
+    @property
+    def emitted_text(self) -> str:
+        return self.name
 
 
 def float_of_bits(b: Builder, bits: int, data_type: DataType) -> Value:

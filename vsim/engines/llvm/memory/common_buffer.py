@@ -46,6 +46,10 @@ LOOP_LANES, MOST_IN_LOOP = 512, 256
 """So many lanes of accesses in short loops are checked inline beyond that, as loops may come last that take most of the
 time; short are those whose accesses have so many lanes.
 """
+MOST_BESIDE_TABLES = 512
+"""So many lanes are checked inline where a table is not whole inside its buffer, besides: an index may be known to be
+less than 256, and the table shorter.
+"""
 STORES_COUNT = 2
 """Lanes that one of a store counts for: out of line it takes little longer, as its elements are read from memory."""
 
@@ -110,26 +114,35 @@ class UnprovedAccess:
 
     def _load_from_table(self, part: LanePart, offset: Value, vector: Value | None, table: Table) -> list[Value]:
         """The elements of lanes that are inside of a table, if the whole table is inside of a buffer."""
-        b, index = self.b, table.places
-        assert index.base
-        start = b.retype(index.base, offset.type).with_facts(base_pointer=offset.facts.base_pointer)
-        outside, pointer = self.bounds.span(part, start, table.size)
+        b = self.b
+        outside, pointer = self.bounds.span(part, table.start, table.size)
+        if table.wraps is not None:
+            outside = b.assign(f"or i1 {outside}, {table.wraps}")
 
         def inside() -> list[Value]:
-            if table.is_permuted:
+            if table.permuted:
                 return [picked(b, part, table, pointer)]
-            places = b.retype(index.narrow, types.UD) << b.const(index.factor.bit_length() - 1, types.UD)
+            places = b.cast(table.numbers, types.UD) << b.const(table.factor.bit_length() - 1, types.UD)
             if gathers(part.element, part.lanes):
                 return [gathered(b, part.element, pointer, places)]
             return self.scalarised.load(part, pointer, places, None)
 
-        unknown = partial(self._load_unknown, part, offset, vector)
+        def unknown() -> list[Value]:
+            b.lanes_beside_tables += part.lanes
+            if b.lanes_beside_tables > MOST_BESIDE_TABLES:
+                return self.out_of_line.load(part, offset, vector, rare=True)
+            return self._load_anywhere(part, offset, vector)
+
         return first_of(b, [(outside, UNLIKELY, unknown)], inside, b.new_label("done"))
 
     def _load_unknown(self, part: LanePart, offset: Value, vector: Value | None) -> list[Value]:
         """The elements of lanes that may be anywhere."""
         if not self.admits(part.lanes * words_of(part)):
             return self.out_of_line.load(part, offset, vector, rare=False)
+        return self._load_anywhere(part, offset, vector)
+
+    def _load_anywhere(self, part: LanePart, offset: Value, vector: Value | None) -> list[Value]:
+        """The same, inline."""
         stream = self.prefetcher.stream(part, offset, vector)
         if stream is None:
             return self._load(part, offset, vector)
