@@ -225,6 +225,7 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
         (["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> 1:ud"] * 100, [], False),
         (["mov (M1_NM, 1) %cr0(0,0)<1> 0x30:ud"], [], False),
         (["barrier"], [], False),
+        (["raw_sends.15.1.0.3 (M1, 1) 0xf:ud 0x2000403:ud x.0 %null.0 U.0"], [], False),
         (["addr_add (M1_NM, 1) I(0)<1> &x 0x4:uw", "mov (M1_NM, 1) T(0,0)<1> r[I(0),0]<0;1,0>:ud"], [], False),
         (["mov (M1, 16) x(0,0)<1> r[I(0),0]<1;1,0>:ud"], [], False),
     ],
@@ -247,6 +248,7 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
         "much",
         "the control register",
         "a barrier",
+        "a raw message",
         "a register by its address",
         "registers by their address",
     ],
@@ -322,7 +324,7 @@ svm_scatter.4.1 (M1, 16) AT.0 X.0
 add (M1, 16) AT(0,0)<1> AT(0,0)<1;1,0> {moved}:q
 setp (M1_NM, 16) P1 {some}:uw
 setp (M1_NM, 16) P2 {others}:uw
-mov (M1, 16) X(0,0)<1> 7:ud
+{before}
 (P1) goto (M1, 16) ELSE
 svm_gather.4.1 (M1, 16) {place}.0 X.0
 (P2) goto (M1, 16) ELSE
@@ -335,8 +337,8 @@ ret (M1, 1)
 )
 
 
-def private(some, others, place="AT", moved=0, mask="M1"):
-    text = PRIVATE.format(some=some, others=others, place=place, moved=moved)
+def private(some, others, place="AT", moved=0, mask="M1", before="mov (M1, 16) X(0,0)<1> 7:ud"):
+    text = PRIVATE.format(some=some, others=others, place=place, moved=moved, before=before)
     text = text.replace("svm_gather.4.1 (M1,", f"svm_gather.4.1 ({mask},")
     return Program(build_text(text, "pvc", ze_info_of("private buffer", memory=PRIVATE_MEMORY, simd_size=16)))
 
@@ -350,6 +352,8 @@ def loads_are_masked(program):
 def test_loads_from_private_memory_run_without_lanes():
     assert loads_are_masked(private(1, 2))
     assert not loads_are_masked(private(1, 2, "FAR")), "other memory may be far away"
+    loaded = "svm_gather.8.1 (M1, 16) AT.0 FAR.0"
+    assert not loads_are_masked(private(1, 2, "FAR", before=loaded)), "an address in private memory leads anywhere"
     assert not loads_are_masked(private(1, 2, mask="M1_NM")), "it loads for all lanes, and only if some run"
 
 
