@@ -34,9 +34,9 @@ def places_of(
     surfaces, variables = surface_numbers(function), _Variables(function, grf_size, pointers)
     found: list[int | None] = []
     for n, atomic in atomics.items():
-        addresses = atomic.args.get("addr") or atomic.args.get("addresses")
-        is_flat = atomic.desc.memory is MemoryKind.FLAT or ("addr" in atomic.args and address_kind(atomic) == "flat")
-        pointer = variables.held_by(addresses.var) if is_flat else _ANYTHING
+        args, is_flat = atomic.args, atomic.desc.memory is MemoryKind.FLAT
+        is_flat = is_flat or (atomic.desc.memory is MemoryKind.OPERAND and address_kind(atomic) == "flat")
+        pointer = variables.held_by(args["addr" if "addr" in args else "addresses"].var) if is_flat else _ANYTHING
         found.append(~surfaces[n] if n in surfaces else pointer if pointer >= 0 else None)
     return found
 
@@ -54,11 +54,13 @@ class _Variables:
             own = [(p, bytes_from(p - i.offset + start, p - i.offset + start + _POINTER_BYTES)) for p in inside]
             self.inputs.setdefault(root, []).extend(own)
         self.held = dict.fromkeys(self.layout.file_offsets, _ANYTHING)
-        accesses, before = Accesses(function, self.layout), None
+        accesses = Accesses(function, self.layout)
+        before: dict[int, int] | None = None
         while before != self.held:
             before = dict(self.held)
-            for i in function.instructions:
-                self._execute(i, [a for a in accesses.of(i) if a.register.file is Bank.GENERAL])
+            for instruction in function.instructions:
+                general = [a for a in accesses.of(instruction) if a.register.file is Bank.GENERAL]
+                self._execute(instruction, general)
 
     def held_by(self, variable: int) -> int:
         """What a variable holds as a whole."""

@@ -28,7 +28,7 @@ def known(code: bytes, grf_size: int) -> Summaries | None:
     if data is None:
         return None
     found = json.loads(data).items()
-    return {name: KernelSummary(count, *map(bool, said), tuple(apart)) for name, (count, *said, apart) in found}
+    return {name: KernelSummary._make([*said, tuple(apart)]) for name, (*said, apart) in found}
 
 
 def keep(image: LinkedImage, signature: KernelSignature, module: bytes) -> None:
