@@ -47,7 +47,8 @@ class KernelSummary(NamedTuple):
         asks_for_ids: whether functions may read sizes or ids where a driver leaves them.
         counts_threads: whether the kernel reads the number of its thread.
         calls: whether the kernel calls functions.
-        apart: what must share no memory if the order is to make no difference (:class:`vsim.analysis.atomics.Order`).
+        apart: what must share no memory for the order to make no difference
+            (:class:`vsim.analysis.atomics.ThreadOrder`).
     """
 
     instructions: int

@@ -21,7 +21,7 @@ Kind = tuple[str, object]
 """A family of atomics, and what says the size of an element; None for bitwise ones, where the size does not count."""
 
 
-class Order(NamedTuple):
+class ThreadOrder(NamedTuple):
     """Whether results of a kernel depend on the order in which threads come.
 
     Attributes:
@@ -58,7 +58,7 @@ def depends_on_order(instructions: Iterable[Instruction], grf_size: int) -> bool
     return None in kinds or len(kinds) > 1
 
 
-def order(functions: Iterable[Function], grf_size: int, pointers: frozenset[int]) -> Order:
+def order(functions: Iterable[Function], grf_size: int, pointers: frozenset[int]) -> ThreadOrder:
     """What the order of threads means to a kernel and the functions that it may call.
 
     Args:
@@ -67,19 +67,19 @@ def order(functions: Iterable[Function], grf_size: int, pointers: frozenset[int]
     """
     kernel, *others = functions
     if not depends_on_order((i for f in (kernel, *others) for i in f.instructions), grf_size):
-        return Order(False)
+        return ThreadOrder(False)
     found = {n: atomic for n, i in enumerate(kernel.instructions) if (atomic := global_atomic(i, grf_size)) is not None}
     kinds = {n: _kind(atomic) for n, atomic in found.items()}
     if None in kinds.values() or any(global_atomic(i, grf_size) for f in others for i in f.instructions):
-        return Order(True)
-    from vsim.analysis.atomic_places import places_of  # which few kernels need
+        return ThreadOrder(True)
+    from vsim.analysis.lanes.atomic_places import places_of  # which few kernels need
 
     kinds_at: dict[int | None, set[Kind | None]] = {}
     for place, kind in zip(places_of(kernel, grf_size, pointers, found), kinds.values(), strict=True):
         kinds_at.setdefault(place, set()).add(kind)
     if None in kinds_at or any(len(own) > 1 for own in kinds_at.values()):
-        return Order(True)
-    return Order(False, tuple(sorted(place for place in kinds_at if place is not None)))
+        return ThreadOrder(True)
+    return ThreadOrder(False, tuple(sorted(place for place in kinds_at if place is not None)))
 
 
 def _kind(atomic: Instruction) -> Kind | None:

@@ -218,8 +218,10 @@ class Dispatch(BoundLaunch):
         return summary.needs_order or (bool(summary.apart) and self._share_memory(summary.apart))
 
     def _share_memory(self, places: Iterable[int]) -> bool:
-        """Whether two pointers or surfaces (:class:`vsim.analysis.atomics.Order`) lead to the same memory, or one does
-        to no buffer.
+        """Whether two pointers or surfaces lead to the same memory, or one leads to no buffer.
+
+        Args:
+            places: as in :class:`vsim.analysis.atomics.ThreadOrder`.
         """
         ranges = []
         for place in places:
