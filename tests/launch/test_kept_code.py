@@ -126,7 +126,7 @@ def test_kept_facts_equal_those_of_the_instructions(case):
     kept = program.signature("k").known
     image = program.image
     assert kept is not None and not image.is_read
-    assert kept == summarize(image, image.module.kernels[0])
+    assert kept == summarize(image, image.module.kernels[0], program.signature("k").layout.pointers)
     assert kept.has_barrier is (case == "barrier") and kept.repeats
 
 

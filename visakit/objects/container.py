@@ -93,7 +93,10 @@ def read_container(data: bytes, name: str, with_symbols: bool = True) -> Contain
         if ZE_INFO in names:
             hint = "it is a zebin: vdis prints the texts in it, vlink and vsim read it unchanged"
         elif COMPATIBILITY in names:
-            hint = "the compiler makes it of a source without a kernel"
+            hint = (
+                "the compiler left nothing of the source: there is no kernel, and functions without one stay only with "
+                "IGC_FunctionControl=4"
+            )
         elif OLDER_BINARY in names:
             hint = OLDER_BINARY_HINT
         elif is_ctm(data):

@@ -47,6 +47,7 @@ class KernelSummary(NamedTuple):
         asks_for_ids: whether functions may read sizes or ids where a driver leaves them.
         counts_threads: whether the kernel reads the number of its thread.
         calls: whether the kernel calls functions.
+        apart: what must share no memory if the order is to make no difference (:class:`vsim.analysis.atomics.Order`).
     """
 
     instructions: int
@@ -58,6 +59,7 @@ class KernelSummary(NamedTuple):
     asks_for_ids: bool
     counts_threads: bool
     calls: bool
+    apart: tuple[int, ...]
 
 
 Summaries = Mapping[str, KernelSummary]

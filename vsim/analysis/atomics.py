@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from visakit.isa.enums import ATOMICS, LSC_SFIDS
 from visakit.isa.record import Access
-from visakit.language.program import SLM, Instruction
+from visakit.language.program import SLM, Function, Instruction
 from vsim.semantics.refused import RAW_MESSAGES
 
-_COMMUTES = ("add", "sub", "inc", "dec", "min", "max", "minsint", "maxsint", "and", "or", "xor")
+_FAMILIES = {
+    "add": "sum", "sub": "sum", "inc": "sum", "dec": "sum", "min": "min", "max": "max", "minsint": "minsint",
+    "maxsint": "maxsint", "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+"""Operations whose order does not count among those of one family; it does among those of different ones."""
+_BITWISE = ("and", "or", "xor")
 _OP_NAMES = {v: k for k, v in ATOMICS.items()}
+Kind = tuple[str, object]
+"""A family of atomics, and what says the size of an element; None for bitwise ones, where the size does not count."""
+
+
+class Order(NamedTuple):
+    """Whether results of a kernel depend on the order in which threads come.
+
+    Attributes:
+        counts: whether they do whatever the launch.
+        apart: else they do unless these share no memory: places of pointers in the payload (0 and above), and numbers
+            of surfaces (inverted, so below 0), to which atomics of different kinds go.
+    """
+
+    counts: bool
+    apart: tuple[int, ...] = ()
 
 
 def is_local(instruction: Instruction) -> bool:
@@ -28,12 +49,45 @@ def global_atomic(instruction: Instruction, grf_size: int) -> Instruction | None
 
 
 def depends_on_order(instructions: Iterable[Instruction], grf_size: int) -> bool:
-    """Whether global atomics give results that depend on which thread comes first.
+    """Whether global atomics may give results that depend on which thread comes first.
 
-    Old values that are used do, exchanges, and sums of floats.
+    Old values that are used do, exchanges, sums of floats, and operations of different kinds on one element.
     """
-    found = (global_atomic(i, grf_size) for i in instructions)
-    return any(i is not None and (i.args["dst"].var or _operation(i) not in _COMMUTES) for i in found)
+    found = [atomic for i in instructions if (atomic := global_atomic(i, grf_size)) is not None]
+    kinds = {_kind(atomic) for atomic in found}
+    return None in kinds or len(kinds) > 1
+
+
+def order(functions: Iterable[Function], grf_size: int, pointers: frozenset[int]) -> Order:
+    """What the order of threads means to a kernel and the functions that it may call.
+
+    Args:
+        functions: the kernel first.
+        pointers: places of pointers in the kernel's payload.
+    """
+    kernel, *others = functions
+    if not depends_on_order((i for f in (kernel, *others) for i in f.instructions), grf_size):
+        return Order(False)
+    found = {n: atomic for n, i in enumerate(kernel.instructions) if (atomic := global_atomic(i, grf_size)) is not None}
+    kinds = {n: _kind(atomic) for n, atomic in found.items()}
+    if None in kinds.values() or any(global_atomic(i, grf_size) for f in others for i in f.instructions):
+        return Order(True)
+    from vsim.analysis.atomic_places import places_of  # which few kernels need
+
+    kinds_at: dict[int | None, set[Kind | None]] = {}
+    for place, kind in zip(places_of(kernel, grf_size, pointers, found), kinds.values(), strict=True):
+        kinds_at.setdefault(place, set()).add(kind)
+    if None in kinds_at or any(len(own) > 1 for own in kinds_at.values()):
+        return Order(True)
+    return Order(False, tuple(sorted(place for place in kinds_at if place is not None)))
+
+
+def _kind(atomic: Instruction) -> Kind | None:
+    """The kind of an atomic; None if its result depends on the order even among its own kind."""
+    family = _FAMILIES.get(_operation(atomic))
+    if atomic.args["dst"].var or family is None:
+        return None
+    return family, None if family in _BITWISE else (atomic.args.get("data_size"), atomic.args.get("width"))
 
 
 def _operation(atomic: Instruction) -> str:

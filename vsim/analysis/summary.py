@@ -6,20 +6,24 @@ from visakit.binary.references import asks_for_ids, counts_threads
 from visakit.isa.record import Flow
 from visakit.language.program import Function
 from visakit.objects.image import KernelSummary, LinkedImage
-from vsim.analysis.atomics import depends_on_order
+from vsim.analysis.atomics import order
 from vsim.analysis.control_flow import may_repeat
 from vsim.analysis.spin_loops import spins
 from vsim.semantics.messages import flow_of
 
 
-def summarize(image: LinkedImage, kernel: Function) -> KernelSummary:
+def summarize(image: LinkedImage, kernel: Function, pointers: frozenset[int]) -> KernelSummary:
     """The summary of a kernel.
+
+    Args:
+        pointers: places of pointers in its payload.
 
     Raises:
         SimulationError: S021, an alias names itself.
     """
     functions, grf_size = image.functions_of(kernel), image.grf_size
     waits_for_memory = any(spins(function, grf_size) for function in functions)
+    atomics = order(functions, grf_size, pointers)
     calls = any(i.desc.flow.calls_function for i in kernel.instructions)
     return KernelSummary(
         instructions=len(kernel.instructions),
@@ -27,10 +31,11 @@ def summarize(image: LinkedImage, kernel: Function) -> KernelSummary:
         has_barrier=any(i.desc.flow is Flow.BARRIER for i in kernel.instructions),
         waits_elsewhere=_waits_elsewhere(image, kernel, calls),
         spins=waits_for_memory,
-        needs_order=waits_for_memory or depends_on_order((i for f in functions for i in f.instructions), grf_size),
+        needs_order=waits_for_memory or atomics.counts,
         asks_for_ids=calls and any(asks_for_ids(function) for function in image.module.functions),
         counts_threads=counts_threads(kernel),
         calls=calls,
+        apart=atomics.apart,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from math import prod
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,10 +13,11 @@ import numpy as np
 
 from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import LEAST_LANES
-from visakit.objects.image import LinkedImage
+from visakit.objects.image import SLOT, LinkedImage
 from vsim.checks.names import GUARD, RACE_ITEMS, UNDEFINED
 from vsim.launch.arrays import Bools
 from vsim.launch.bound_launch import BoundLaunch
+from vsim.memory.memory import Buffer
 
 if TYPE_CHECKING:
     from vsim.checks.findings import Findings
@@ -212,7 +214,21 @@ class Dispatch(BoundLaunch):
     @property
     def needs_order(self) -> bool:
         """Whether the groups must run one after the other so that results are the same every time."""
-        return self.signature.summary.needs_order
+        summary = self.signature.summary
+        return summary.needs_order or (bool(summary.apart) and self._share_memory(summary.apart))
+
+    def _share_memory(self, places: Iterable[int]) -> bool:
+        """Whether two pointers or surfaces (:class:`vsim.analysis.atomics.Order`) lead to the same memory, or one does
+        to no buffer.
+        """
+        ranges = []
+        for place in places:
+            address = int.from_bytes(self.payload[place : place + 8], "little") if place >= 0 else 0
+            buffer = self.memory.slots.get(address // SLOT) if address else self.surfaces.get(~place)
+            if not isinstance(buffer, Buffer):
+                return True
+            ranges.append((buffer.host, buffer.host + buffer.size))
+        return any(end > start for (_, end), (start, _) in pairwise(sorted(ranges)))
 
     def with_numbers(self, values: Sequence[tuple[int, bytes]]) -> Dispatch:
         """The same launch with other numbers at some places of the payload."""

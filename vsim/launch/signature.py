@@ -150,7 +150,7 @@ class KernelSignature:
             return self.known
         from vsim.analysis.summary import summarize  # with the table and the analyses
 
-        return summarize(self.image, self.kernel)
+        return summarize(self.image, self.kernel, self.layout.pointers)
 
     @cached_property
     def has_surfaces(self) -> bool:

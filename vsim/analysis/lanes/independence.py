@@ -80,7 +80,7 @@ def order_may_count(kernel: Function, apart: Container[int] = ()) -> bool:
     Args:
         apart: surfaces, by number, that share no memory: no element stored to one is in another.
     """
-    surfaces = {n: number for n, number in _surfaces(kernel).items() if number in apart} if apart else {}
+    surfaces = {n: number for n, number in surface_numbers(kernel).items() if number in apart} if apart else {}
     accesses = {n: i.desc.access for n, i in enumerate(kernel.instructions) if i.desc.access is not Access.NONE}
     backward = control_flow(kernel).backward
     for store in (n for n, access in accesses.items() if access is not Access.LOAD):
@@ -93,7 +93,7 @@ def order_may_count(kernel: Function, apart: Container[int] = ()) -> bool:
     return False
 
 
-def _surfaces(kernel: Function) -> dict[int, int]:
+def surface_numbers(kernel: Function) -> dict[int, int]:
     """The surfaces of messages, by number of the instruction, that name one by its number, or whose block has put that
     into the variable.
     """

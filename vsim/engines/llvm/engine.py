@@ -316,6 +316,7 @@ class Engine:
         """
         sizes = (dispatch.global_size, dispatch.local_size, dispatch.offset, dispatch.slm_size)
         options = (thread_count, dispatch.schedule, dispatch.observed, dispatch.exact, dispatch.part is None)
+        options = (*options, dispatch.needs_order)
         key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
         found = self.plans.get(key)
         if found is None or found.kernel.improvement is not None:

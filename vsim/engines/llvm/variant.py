@@ -51,6 +51,8 @@ class Variant(NamedTuple):
     checks: tuple[str, ...]
     """The checks that watch the launch, in alphabetical order."""
     exact: bool
+    needs_order: bool
+    """One worker runs it, as its results depend on the order of the groups."""
     lanes_may_wait: bool
     """The kernel may have had barriers of sub-groups that its text does not show."""
     threads: int
@@ -88,6 +90,7 @@ class Variant(NamedTuple):
             surfaces=made_for(dispatch),
             checks=tuple(sorted(checks)),
             exact=dispatch.exact,
+            needs_order=dispatch.needs_order,
             lanes_may_wait=dispatch.lanes_may_wait,
             threads=_threads_at_once(dispatch),
         )

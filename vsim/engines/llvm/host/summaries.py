@@ -27,7 +27,8 @@ def known(code: bytes, grf_size: int) -> Summaries | None:
     data = object_cache.load(_name(code, grf_size))
     if data is None:
         return None
-    return {name: KernelSummary(count, *map(bool, said)) for name, (count, *said) in json.loads(data).items()}
+    found = json.loads(data).items()
+    return {name: KernelSummary(count, *map(bool, said), tuple(apart)) for name, (count, *said, apart) in found}
 
 
 def keep(image: LinkedImage, signature: KernelSignature, module: bytes) -> None:
