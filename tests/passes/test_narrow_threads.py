@@ -12,7 +12,8 @@ from vsim_programs import program_of
 
 import visakit
 from visakit.diagnostics import SimulationError
-from vsim.analysis.lanes.independence import order_may_count
+from visakit.isa.record import Access
+from vsim.analysis.lanes.order import order_may_count
 from vsim.analysis.narrowing import narrowed
 from vsim.engines.llvm.host.surfaces import apart
 from vsim.engines.llvm.pipeline import translate
@@ -20,6 +21,7 @@ from vsim.engines.llvm.plan import geometry, of_small_groups, row_of
 from vsim.launch.launch import Launch
 from vsim.launch.schedule import parse_schedule
 from vsim.program import Program
+from vsim.semantics.registers import layout_of
 
 KERNELS = ORDINARY | FURTHER
 SKIPPED = {"offset_to_skip_per_thread_data_load": 128, "inline_data_payload_size": 32}
@@ -297,7 +299,43 @@ def test_accesses_whose_order_may_count(lines, expected):
     head = head.replace(".input X", ".decl T6 v_type=T num_elts=1\n.input X", 1)
     text = "\n".join([head, *lines, "ret (M1, 1)", ""])
     (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels
-    assert order_may_count(kernel, apart={0, 1}) == expected
+    assert order_may_count(kernel, layout_of(kernel, 64), apart={0, 1}) == expected
+
+
+ADD = "add (M1, 32) AT(0,0)<1> AT(0,0)<1;1,0> 0x4:uq"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ((LOAD, STORE), False),
+        ((STORE, LOAD, STORE), False),
+        ((LOAD, STORE, LOAD.replace("AT]", "NEAR]")), True),
+        ((LOAD, ADD, STORE), True),
+        ((ADD, LOAD, STORE, ADD), False),
+        ((LOAD.replace("A:d32", "AT:d32"), STORE), True),
+        ((LOAD, STORE.replace("AT]", "AT+0x4]")), True),
+        ((LOAD.replace("(M1, 32)", "(M1, 16)"), STORE.replace("(M1, 32)", "(M5, 16)")), True),
+        (("AGAIN:", LOAD, AGAIN, STORE), True),
+        (("AGAIN:", LOAD, STORE, AGAIN), True),
+        ((BTI_LOAD, BTI_STORE.replace("0x1", "0x0")), False),
+        ((BTI_LOAD.replace("0x0", "0x7"), BTI_STORE.replace("0x1", "0x8")), True),
+        ((BTI_LOAD, BTI_STORE.replace("bti(0x1)", "bti(0x7)")), True),
+        ((BTI_LOAD, BTI_STORE.replace("bti(0x1)[B]", "ss(S,0x1)[B]")), True),
+        ((LOAD.replace("AT]", "NEAR]"), BTI_STORE), True),
+        ((OTHER_STORE, OTHER_STORE), False),
+        ((OTHER_STORE, OTHER_STORE.replace("scatter_scaled.4", "scatter4_scaled.R")), True),
+    ],
+)
+def test_lanes_with_places_of_their_own(lines, expected):
+    """Two accesses of lanes that keep apart are in order if each lane's are at one place, and happen once."""
+    head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace(LOAD + "\n", "")
+    more = ".decl T6 v_type=T num_elts=1\n.decl NEAR v_type=G type=uq num_elts=32 align=GRF\n.input X"
+    text = "\n".join([head.replace(".input X", more, 1), *lines, "ret (M1, 1)", ""])
+    (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels
+    accesses = {n for n, i in enumerate(kernel.instructions) if i.desc.access is not Access.NONE}
+    assert order_may_count(kernel, layout_of(kernel, 64), {0, 1}, accesses) == expected
+    assert order_may_count(kernel, layout_of(kernel, 64), {0, 1}, set())
 
 
 @pytest.mark.parametrize("row", [3, 37, 127])

@@ -167,3 +167,51 @@ def test_threads_of_one_lane_run_one_after_the_other(device):
     """Their loops end at different times, so that two in flight would part soon."""
     program, work = of_suite("spmv", device)
     assert "parting." not in translated(bound(program, work)).text
+
+
+LOAD = "gather4_scaled.R (M1, 16) T6 0x0:ud V0067.0 V0061.0"
+SUM = "add (M1, 16) V0057(0,0)<1> V0057(0,0)<1;1,0> V0061(0,0)<1;1,0>"
+SAME = "and (M1, 16) V0066(0,0)<1> V0066(0,0)<1;1,0> 0xffffffc0:d"
+OTHER = "xor (M1, 16) V0066(0,0)<1> V0066(0,0)<1;1,0> 0x4:d"
+
+
+@pytest.mark.parametrize(
+    ("lines", "width"),
+    [
+        ((LOAD, SUM), 1),
+        ((OTHER, LOAD, SUM, OTHER), 0),
+        ((LOAD, SUM, OTHER), 0),
+        ((SAME, LOAD, SUM), 0),
+        ((LOAD.replace(".R ", ".RG ").replace("V0061", "V0054"), SUM), 0),
+        (("and (M1, 16) V0066(0,0)<1> V0066(0,0)<1;1,0> 0xfffffffb:d", LOAD, SUM), 0),
+    ],
+)
+def test_elements_that_lanes_load_and_store(lines, width):
+    """y[i] += sum, where each lane has its own element; elements of neighbours, of all lanes of a thread, and of two."""
+    folder, (_, work) = KERNELS["spmv"].folder / "tgllp", of_suite("spmv", "tgllp")
+    text, store = (folder / "spmv.visaasm").read_text(), "    scatter4_scaled.R"
+    program = Program(
+        build_text(text.replace(store, "\n".join([*lines, store])), "tgllp", (folder / "ze_info.yaml").read_text())
+    )
+    assert translated(bound(program, work)).width == width
+    found = []
+    for engine in ENGINES:
+        arguments = list(work.args)
+        arguments[work.result] = np.arange(work.args[work.result].size + 1, dtype="f4")
+        program.launch("spmv", work.global_size, work.local_size, arguments, engine=engine, threads=1)
+        found.append(arguments[work.result].tobytes())
+    assert found[0] == found[1]
+
+
+PRODUCT = "mul (M1, 32) V0067(0,0)<1> V0067(0,0)<1;1,0> 0x1:d\n"
+DATA = "add (M1, 32) V0069(0,0)<1> V0069(0,0)<1;1,0> 0x0:f\n"
+HASHED = "xor (M1, 32) V0067(0,0)<1> V0067(0,0)<1;1,0> 0x0:d\n"
+
+
+@pytest.mark.parametrize(("line", "width"), [(PRODUCT, 1), (DATA, 0), (HASHED, 0)])
+def test_what_multiplies_and_adds_for_addresses_is_no_work(line, width):
+    """Forty more instructions in a loop, for addresses, for data, and for an index that is more than a product."""
+    folder, (_, work) = KERNELS["spmv"].folder / "bmg", of_suite("spmv")
+    text = (folder / "spmv.visaasm").read_text().replace("_0_015:\n", "_0_015:\n" + 40 * line)
+    program = Program(build_text(text, "bmg", (folder / "ze_info.yaml").read_text()))
+    assert translated(bound(program, work)).width == width

@@ -13,7 +13,7 @@ machines and parsers do, where a thread executes the ways of all its lanes in ev
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -43,6 +43,8 @@ _ADDRESSES = ("addr", "offsets", "addresses")
 """The fields of messages with a place for each lane."""
 _SUMMING = ("add", "addc", "add3", "and", "mov", "or", "shl")
 """Instructions whose results keep distances of lanes that their operands have."""
+_INDEXING = (*_SUMMING, "asr", "mad", "madw", "mul", "mulh")
+"""Instructions that make addresses of indices."""
 _LARGEST_SHIFT = 4
 """Of a counter, or of a lane's number, to its bytes."""
 
@@ -92,8 +94,9 @@ def strays(
         return False
     whole = _Definitions(instructions, layout)
     for places in loops.values():
-        body = [instructions[n] for n in places if n not in left_out]
         apart = [instructions[n] for n in scattered if n in places]
+        indexing = whole.indexing(apart)
+        body = [i for n in places if n not in left_out for i in (instructions[n],) if id(i) not in indexing]
         if not _do_little(body, len(apart), bool(choosing)) or any(whole.follows(i, ids) for i in apart):
             return False
     return True
@@ -196,6 +199,19 @@ class _Definitions:
                     known |= new
                     todo += new
         return counts
+
+    def indexing(self, accesses: Iterable[Instruction]) -> set[int]:
+        """The instructions, by identity, that multiply and add to find the addresses of accesses."""
+        todo = list(variables(self.layout, *(i.args.get(name) for i in accesses for name in _ADDRESSES)))
+        known, found = set(todo), set[int]()
+        while todo:
+            for i in self.writers.get(todo.pop(), ()):
+                if i.desc.semantics in _INDEXING and not _is_in_registers(i):
+                    found.add(id(i))
+                    new = variables(self.layout, *(i.args.get(name) for name in ("src0", "src1", "src2"))) - known
+                    known |= new
+                    todo += new
+        return found
 
     def follows(self, access: Instruction, ids: AbstractSet[int]) -> bool:
         """Whether the addresses of an access are sums with a part of the lane's number."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from visakit.isa.record import Access, MemoryKind
 from visakit.language.operands import Indirect
 from visakit.language.program import Function, Instruction
-from vsim.analysis.lanes.independence import surface_numbers
+from vsim.analysis.lanes.order import surface_numbers
 from vsim.analysis.register_accesses import Accesses, Bank, RegisterAccess, bytes_from
 from vsim.semantics.lsc import address_kind
 from vsim.semantics.registers import layout_of

@@ -16,7 +16,7 @@ neighbours, and so does a sum over ``V2(0,0)<8;8,1>`` and ``V2(0,8)<8;8,1>``.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from visakit.isa.enums import LSC_ORDERS, LSC_SFIDS
@@ -45,7 +45,6 @@ from vsim.analysis.lanes.symmetry import EVERY, Byte, LaneStep, Place, Symmetry,
 from vsim.analysis.uniformity import is_lanewise, takes_one_way, uniform_predicates
 from vsim.launch.threads import GROUP_ID, R0
 from vsim.semantics.core import BY_LANE
-from vsim.semantics.lsc import address_kind
 from vsim.semantics.operands import indirect_elements
 from vsim.semantics.products import halves, is_wide_product
 from vsim.semantics.registers import CR0, NULL, layout_of, takes_address
@@ -69,55 +68,6 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
     except Dependent:
         return False
     return True
-
-
-def order_may_count(kernel: Function, apart: Container[int] = ()) -> bool:
-    """Whether results may depend on all lanes of a thread being past one access before any lane is at the next one.
-
-    An element that one lane stores, another lane may load, or may store by another instruction or in another round of
-    a loop; and a barrier that left no instruction may stand between both accesses.
-
-    Args:
-        apart: surfaces, by number, that share no memory: no element stored to one is in another.
-    """
-    surfaces = {n: number for n, number in surface_numbers(kernel).items() if number in apart} if apart else {}
-    accesses = {n: i.desc.access for n, i in enumerate(kernel.instructions) if i.desc.access is not Access.NONE}
-    backward = control_flow(kernel).backward
-    for store in (n for n, access in accesses.items() if access is not Access.LOAD):
-        mine = surfaces.get(store)
-        others = (surfaces.get(n) for n in accesses if n != store)
-        if any(mine is None or other in (None, mine) for other in others):
-            return True
-        if any(target <= store < branch for branch, target in backward):
-            return True
-    return False
-
-
-def surface_numbers(kernel: Function) -> dict[int, int]:
-    """The surfaces of messages, by number of the instruction, that name one by its number, or whose block has put that
-    into the variable.
-    """
-    found, starts = dict[int, int](), set(control_flow(kernel).starts)
-    known: dict[int, int] = {}
-    for n, i in enumerate(kernel.instructions):
-        if n in starts:
-            known.clear()
-        if i.desc.moves_states:
-            target, number = i.args["dst"], i.args["src0"]
-            known.pop(target.var, None)
-            if (
-                (target.kind, target.offset) == (SURFACE, 0)
-                and i.args["exec"].no_mask
-                and isinstance(number, Immediate)
-            ):
-                known[target.var] = number.bits
-        elif i.desc.access is not Access.NONE:
-            surface = i.args.get("surface")
-            if surface in known:
-                found[n] = known[surface]
-            elif isinstance(surface, Immediate) and address_kind(i) == "bti":
-                found[n] = surface.bits
-    return found
 
 
 class _Proof:

@@ -41,7 +41,8 @@ from dataclasses import dataclass, replace
 from visakit.collector import paused_collection
 from visakit.language.operands import SCALAR, General
 from visakit.language.program import LEAST_LANES, Function
-from vsim.analysis.lanes.independence import is_independent, order_may_count
+from vsim.analysis.lanes.independence import is_independent
+from vsim.analysis.lanes.order import order_may_count
 from vsim.analysis.loaded_values import memory_decides_lanes
 from vsim.analysis.named_registers import variables
 from vsim.analysis.narrowing import may_split
@@ -140,7 +141,7 @@ def _best(dispatch: Dispatch, full: bool, row: int, transposed_row: int) -> Tran
         if FINE not in dispatch.checks or state.smallest_change >= unit:
             break
         unit = state.smallest_change
-    if transposed_row and state.place_count >= LEAST_SCATTERED * dispatch.simd and _may_transpose(dispatch):
+    if transposed_row and state.place_count >= LEAST_SCATTERED * dispatch.simd and _may_transpose(state):
         transposed = ModuleState(dispatch, full, transposed_row, transposed=True)
         other = _translated(transposed)
         if LEAST_GAIN * transposed.place_count <= state.place_count:
@@ -167,7 +168,7 @@ def _with_fewer_lanes(state: ModuleState) -> Translation | None:
         return None
     if dispatch.has_fixed_order or any(dispatch.observed):
         return None
-    if not may_split(dispatch.kernel) or not _are_independent(dispatch):
+    if not may_split(dispatch.kernel) or not _are_independent(state):
         return None
     full = state.full or width == 1
     other = ModuleState(replace(dispatch, width=width), full, min(state.row, width), independent=True)
@@ -175,18 +176,21 @@ def _with_fewer_lanes(state: ModuleState) -> Translation | None:
     return found if state.walks or state.strays or (other.parts_threads and not state.parts_threads) else None
 
 
-def _may_transpose(dispatch: Dispatch) -> bool:
+def _may_transpose(state: ModuleState) -> bool:
     """Whether counts do not depend on where in its group a work-item runs, and nothing else does."""
+    dispatch = state.dispatch
     if dispatch.tells_lanes and memory_decides_lanes(dispatch.kernel, dispatch.grf_size, dispatch.lanes):
         return False  # What counts apart from the launch may find other values there.
-    return _are_independent(dispatch)
+    return _are_independent(state)
 
 
-def _are_independent(dispatch: Dispatch) -> bool:
+def _are_independent(state: ModuleState) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
+    dispatch = state.dispatch
     if dispatch.slm_size or _names_private_memory(dispatch) or dispatch.scratch_size or dispatch.takes_turns:
         return False
-    if dispatch.lanes_may_wait and order_may_count(dispatch.kernel, apart=apart(dispatch)):
+    layout = layout_of(dispatch.kernel, dispatch.grf_size)
+    if dispatch.lanes_may_wait and order_may_count(dispatch.kernel, layout, apart(dispatch), state.own_places):
         return False
     row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)

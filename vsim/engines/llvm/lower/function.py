@@ -142,6 +142,7 @@ class FunctionLowering:
         module.place_count += access.place_count
         if state.is_kernel:
             parting = {pc for pc, is_scalar in self.flow.scalar.items() if not is_scalar}
+            module.own_places = {n for n, is_own in access.own.items() if is_own}
             module.parts_lanes = any(pc in parting for pc, _ in state.flow.backward)
             if access.scattered and not module.parts_lanes:
                 module.walks = lanes_that_walk(state.flow, state.layout, access.scattered)
@@ -224,6 +225,7 @@ class FunctionLowering:
         self.flow.scalar.clear()
         self.machine.access.place_count = 0
         self.machine.access.scattered.clear()
+        self.machine.access.own.clear()
         full = state.is_kernel and state.module.full
         uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}
         self._enter_function()

@@ -48,6 +48,8 @@ class ModuleState:
     """Bytes of the smallest element stored or changed at once in the lowered functions."""
     place_count: int = 0
     """Number of places that the lanes of the lowered accesses go to (``memory/pattern.py``)."""
+    own_places: set[int] = field(default_factory=set)
+    """The accesses of the kernel whose lanes are proved not to overlap (``memory/pattern.py``)."""
     parts_threads: bool = False
     """Whether threads go different ways at branches that all lanes of a thread take, or none, by what memory holds."""
     parts_lanes: bool = False

@@ -20,7 +20,14 @@ from vsim.engines.llvm.memory.blocks import BlockLoads
 from vsim.engines.llvm.memory.bounds import Bounds, CheckedBounds, FaultExit
 from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
-from vsim.engines.llvm.memory.pattern import AccessPattern, has_gaps_or_overlaps, pattern_of, places_of, stride_of
+from vsim.engines.llvm.memory.pattern import (
+    AccessPattern,
+    has_gaps_or_overlaps,
+    keeps_apart,
+    pattern_of,
+    places_of,
+    stride_of,
+)
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess, ScatteredAccess
 from vsim.engines.llvm.memory.space import MemorySpace
@@ -266,6 +273,8 @@ class MemoryAccess:
         """Instructions that access elements of lanes which are not proved to follow each other, and the bytes for one
         lane.
         """
+        self.own: dict[int, bool] = {}
+        """Instructions that access memory, and whether their lanes are proved not to overlap."""
         bounds = CheckedBounds(b, leave, helpers)
         self.out_of_line = OutOfLineAccess(b, bounds)
         self.parts = PartAccess(b, bounds, self.out_of_line)
@@ -293,16 +302,18 @@ class MemoryAccess:
                 parts.append(parts[-1])
             else:
                 part = LanePart(space, offset, own, element, count, offset.lanes, first)
-                self._count_places(part)
+                self._note_places(part, max(address.lanes, 1 if mask is True else mask.lanes))
                 parts.append(self._load_part(part, own))
             last_base = base
         return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
 
-    def _count_places(self, part: LanePart) -> None:
-        places = places_of(part)
+    def _note_places(self, part: LanePart, lanes: int) -> None:
+        """Note where the lanes of a part go, of so many of the access."""
+        places, n = places_of(part), self.prefetcher.at()
         self.place_count += places
+        self.own[n] = self.own.get(n, True) and 1 < part.offset.lanes == lanes and keeps_apart(part)
         if places > 1:
-            self.scattered[self.prefetcher.at()] = part.count * part.element.size
+            self.scattered[n] = part.count * part.element.size
 
     def _load_part(self, part: LanePart, mask: Mask) -> list[Value]:
         """The elements of each lane of a part."""
@@ -323,7 +334,7 @@ class MemoryAccess:
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
             own_lanes = lanes if address.lanes == 1 else offset.lanes
             part = LanePart(space, offset, own, element, count, own_lanes, first)
-            self._count_places(part)
+            self._note_places(part, lanes)
             emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
             if part.is_one_row():
                 emit()

@@ -8,6 +8,9 @@ from visakit.language import types
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.part import LanePart, byte_steps, first_active, masked
 
+LARGEST_OWN = 4096
+"""Largest distance between lanes that do not overlap, in bytes: none wraps around to another one."""
+
 
 @dataclass
 class AccessPattern:
@@ -34,6 +37,14 @@ def has_gaps_or_overlaps(part: LanePart) -> bool:
     """Whether all lanes are proved to be at constant distances, and neither at one place nor one behind the other."""
     known = part.offset.facts.affine
     return known is not None and (bool(known.steps) or stride_of(part) not in (None, 0, part.size))
+
+
+def keeps_apart(part: LanePart) -> bool:
+    """Whether the lanes are proved not to overlap, whichever of them are active."""
+    known, stride, mask = part.offset.facts.affine, stride_of(part), part.space.address_mask
+    if known is None or stride is None or known.assumptions or not part.size <= stride <= LARGEST_OWN:
+        return False
+    return mask is None or stride % (mask & -mask) == 0
 
 
 def places_of(part: LanePart) -> int:
