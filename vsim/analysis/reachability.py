@@ -112,10 +112,11 @@ def touches_scratch(image: LinkedImage, kernel: Function) -> bool:
     """Whether a kernel, or a function that it calls, can read or write scratch memory; most that have some leave it to
     spills, which only the finalizer makes.
     """
-    return any(_touches_scratch(instruction) for _, _, instruction in reachable(image, kernel))
+    return any(touches_scratch_itself(instruction) for _, _, instruction in reachable(image, kernel))
 
 
-def _touches_scratch(instruction: Instruction) -> bool:
+def touches_scratch_itself(instruction: Instruction) -> bool:
+    """Whether an instruction can read or write scratch memory."""
     args = instruction.args
     if instruction.desc.semantics in RAW_MESSAGES or args.get("surface") == SCRATCH:
         return True

@@ -2,6 +2,8 @@
 
 * **analyse** (:mod:`vsim.analysis`, ``lower/state.py``): blocks, uniform predicates,
   reconvergence points, converged blocks.
+* **unroll** (:mod:`vsim.analysis.arrays.constant_indices`): short loops over private arrays become straight code, and
+  the arrays registers.
 * **transpose**: kernels whose lanes may run any work-item of their group are lowered along x and along y.
 * **fewer lanes**: threads of one row of a group, of lanes that go over separate rows, or of one lane that strays.
 * **dry run** (``lower/dry_run.py``): a first emission tells which registers blocks read and write; from that follow

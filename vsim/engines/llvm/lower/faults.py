@@ -8,6 +8,7 @@ one block, which calls the recorder once.
 from __future__ import annotations
 
 from visakit.language import types
+from vsim.analysis.arrays.constant_indices import Unrolled
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import phi
@@ -43,7 +44,9 @@ class FaultExits:
         b.lines = self.state.cold
         b.label(bad, before)
         lane, step, count, address = where()
-        place = (str(kind), str(self.state.at.pc), lane, str(step), str(count), address, number, size)
+        i = self.state.function.instructions[self.state.at.pc]
+        pc = i.number if isinstance(i, Unrolled) else self.state.at.pc
+        place = (str(kind), str(pc), lane, str(step), str(count), address, number, size)
         sources = NOT_KNOWN
         if kind in cx.OF_ONE_LANE:
             sources = recorded(self.state, lane, lambda: self._first_outside(lane, size, step, address), bool(step))

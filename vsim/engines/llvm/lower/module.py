@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from visakit.forks import cached_property
 from visakit.language.program import Function
+from vsim.analysis.arrays.constant_indices import unrolled
 from vsim.analysis.narrowing import narrowed
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import waiting_functions
@@ -82,9 +83,11 @@ class ModuleState:
     def kernel(self) -> Function:
         """The kernel, for as many lanes as a thread has."""
         dispatch = self.dispatch
-        if not dispatch.width:
+        if dispatch.width:
+            return narrowed(dispatch.kernel, dispatch.width, self.independent, dispatch.grf_size)
+        if dispatch.has_barrier or dispatch.has_fixed_order or any(dispatch.observed) or self.takes_turns:
             return dispatch.kernel
-        return narrowed(dispatch.kernel, dispatch.width, self.independent, dispatch.grf_size)
+        return unrolled(dispatch.kernel, dispatch.grf_size, dispatch.scratch_size) or dispatch.kernel
 
     @property
     def rows_are_whole(self) -> bool:

@@ -53,7 +53,7 @@ class Prologue:
             state.registers.write(state_key(kind, index), 0, 1, value)
         self._identity()
         dispatch = state.dispatch
-        if dispatch.scratch_size and touches_scratch(dispatch.image, dispatch.kernel):
+        if dispatch.scratch_size and touches_scratch(dispatch.image, state.module.kernel):
             self._fill_scratch(cx.WORKER_SCRATCH, 0)
             if dispatch.watches_undefined:
                 self._fill_scratch(cx.WORKER_SCRATCH_UNDEFINED, -1)
