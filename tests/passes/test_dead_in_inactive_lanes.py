@@ -121,7 +121,7 @@ def selects_of(loop):
     """The instructions with which the IR merges lanes, of a loop over X and N, of which N is read afterwards."""
     text = (
         kernel_head("OUT=uq X=f*16 N=d*16 P1=P*16 P2=P*16", "OUT", SimdSize=16)
-        + f"""mov (M1, 16) X(0,0)<1> 0x3f000000:f
+        + f"""svm_block_ld (4) OUT(0,0)<0;1,0> X.0
 mov (M1, 16) N(0,0)<1> 0x0:d
 ROUND:
 {loop}

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from support.probe import translated
 from support.programs import build_text
 from support.strategies import ENGINES
 
@@ -92,6 +93,78 @@ def test_the_first_lane_outside_is_a_fault(index):
             launched(index, engine)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+def together(rows=ROWS):
+    """The text where all lanes have the row of lane 0, and X so many rows."""
+    whole = text().replace("AT(0,0)<1> INDEX(0,0)<1;1,0>", "AT(0,0)<1> INDEX(0,0)<0;1,0>")
+    return whole.replace(
+        f".decl X v_type=G type=ud num_elts={8 * ROWS}", f".decl X v_type=G type=ud num_elts={8 * rows}"
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("index", [[3] * 8, [2, SKIPS, 0, 0, SKIPS, SKIPS, 0, SKIPS], [1, 0, 0, 0, 0, 0, 0, SKIPS]])
+def test_lanes_with_one_index_have_a_row(index, engine):
+    """Lanes that do not take part keep theirs."""
+    filled = together().replace("mov (M1_NM, 8) GOT", "mov (M1_NM, 8) X(2,0)<1> 5:ud\nmov (M1_NM, 8) GOT")
+    expected = np.zeros((1 + ROWS, LANES), "u4")
+    expected[3] = 5
+    for lane, row in enumerate(index):
+        if row < SKIPS:
+            expected[0, lane] = expected[1 + index[0], lane] = lane + 1
+    assert launched(index, engine, filled).tolist() == expected.tolist()
+
+
+def test_a_row_beyond_the_array_may_be_another_variable():
+    """Row 6 of X is the first one of Y."""
+    one, other = (launched([6, 0, 0, 0, 0, 0, SKIPS, 0], engine, together()) for engine in ENGINES)
+    assert one[0].tolist() == other[0].tolist() == [1, 2, 3, 4, 5, 6, 0, 8]
+
+
+@pytest.mark.parametrize("index", [[40] + [0] * 7, [40, SKIPS, 0, SKIPS, 0, 0, 0, 0]])
+def test_a_row_outside_is_a_fault_of_its_first_lane(index):
+    messages = []
+    for engine in ENGINES:
+        with pytest.raises(visakit.SimulationError, match="lies outside the registers") as caught:
+            launched(index, engine, together())
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_lanes_that_wrap_around_have_no_row():
+    """Offset 0xfff0 is 16 bytes in front of the largest word: lane 4 reads element 0, as words wrap around."""
+    wrapping = together(2050).replace("0x20:ud", "0xfff0:ud").replace("num_elts=128", "num_elts=16400")
+    one, other = (launched([1] + [0] * 7, engine, wrapping) for engine in ENGINES)
+    assert one.tolist() == other.tolist()
+    assert one[0].tolist() == [1, 2, 3, 4, 0, 0, 0, 0]
+
+
+PACKED, PLACED = "mov (M1_NM, 8) OFF(0,0)<1> 0x76543210:v", "addr_add (M1, 8) A1(0)<1> &X OFF(0,0)<1;1,0>"
+BEHIND = PLACED.replace("&X", "&Y[32]")
+SOME = f"{BEHIND}\ncmp.lt (M1, 8) P1 V(0,0)<1;1,0> 5:ud\n(!P1) goto (M1, 8) around\n{PLACED}\naround:"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("nothing", "", [1, 2, 3, 4, 5, 6, 7, 8]),
+        (PACKED, PACKED.replace("0x76543210:v", "2:uw"), [3] * 8),
+        (PACKED, "\n".join(f"mov (M1_NM, 4) OFF(0,{n})<1> 0x3210:v" for n in (0, 4)), [1, 2, 3, 4, 1, 2, 3, 4]),
+        (PACKED, PACKED.replace("76543210", "01234567"), [8, 7, 6, 5, 4, 3, 2, 1]),
+        (PLACED, SOME, [1, 2, 3, 4, 0, 0, 0, 0]),
+    ],
+)
+def test_lanes_read_their_elements_of_a_row(old, new, expected):
+    """One element of all lanes, one that two lanes share, another order, and lanes with the address of another row."""
+    for engine in ENGINES:
+        assert launched([1] + [0] * 7, engine, together().replace(old, new))[0].tolist() == expected
+
+
+@pytest.mark.parametrize(("whole", "expected"), [(text(), True), (together(), False)])
+def test_only_lanes_with_an_index_each_are_gathered(whole, expected):
+    ir = translated(Program(build_text(whole, "tgllp")), [np.zeros(8, "u4"), np.zeros((1 + ROWS, LANES), "u4")])
+    assert ("masked.gather.v8i32.v8p0(<8 x ptr>" in ir) == expected
 
 
 def runs_of(change):

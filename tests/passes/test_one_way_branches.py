@@ -5,6 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support.counting import counted_alike
+from support.probe import translated
 from support.programs import LANE_NUMBERS, build_text, kernel_head
 from support.strategies import ENGINES, effort
 
@@ -82,6 +83,77 @@ def test_results_are_those_of_lanes(inside, rounds, missing):
 @pytest.mark.parametrize("inside", INSIDE)
 def test_counts_are_those_of_lanes(inside):
     assert counted_alike(lambda **options: launch(inside, [3, 0, 5, 1], 4 * LANES, **options))
+
+
+CODE = (
+    kernel_head(
+        "CODE=uq OUT=uq LANE=uw*16 X=ud*16 OP=d*16 A=ud*16 B=ud*16 AT=uq*16 PC=uq*16 P1=P*16 P2=P*16 P3=P*16",
+        "CODE OUT",
+        SimdSize=16,
+    )
+    + LANE_NUMBERS
+    + """mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
+mov (M1, 16) A(0,0)<1> X(0,0)<1;1,0>
+mov (M1, 16) PC(0,0)<1> CODE(0,0)<0;1,0>
+next:
+svm_gather.4.1 (M1, 16) PC.0 OP.0
+add (M1, 16) PC(0,0)<1> PC(0,0)<1;1,0> 4:uq
+cmp.eq (M1, 16) P1 OP(0,0)<1;1,0> 1:d
+(P1) goto (M1, 16) square
+cmp.eq (M1, 16) P2 OP(0,0)<1;1,0> 2:d
+(P2) goto (M1, 16) odd
+goto (M1, 16) behind
+square:
+mul (M1, 16) A(0,0)<1> A(0,0)<1;1,0> A(0,0)<1;1,0>
+goto (M1, 16) next
+odd:
+and (M1, 16) B(0,0)<1> A(0,0)<1;1,0> 5:ud
+{odd}
+add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 3:ud
+goto (M1, 16) next
+behind:
+shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 16) AT.0 A.0
+ret (M1, 1)
+"""
+)
+HALVES = """add (M1, 8) AT(0,0)<1> CODE(0,0)<0;1,0> {0}:q
+add (M3, 8) AT(2,0)<1> CODE(0,0)<0;1,0> {0}:q
+"""
+ODD = {
+    "nothing": "",
+    "lanes that stop": "cmp.eq (M1, 16) P3 B(0,0)<1;1,0> 5:ud\n(P3) goto (M1, 16) behind",
+    "a load that no lane does": HALVES.format(-0x100000)
+    + "cmp.eq (M1, 16) P3 B(0,0)<1;1,0> 9:d\n(P3) svm_gather.4.1 (M1, 16) AT.0 A.0",
+    "a load of each half": HALVES.format(4).replace("4:q", "8:q", 1)
+    + """svm_gather.4.1 (M1, 16) AT.0 B.0
+add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> B(0,0)<1;1,0>""",
+    "lanes that skip an instruction": "cmp.eq (M1, 16) P3 B(0,0)<1;1,0> 5:ud\n"
+    "(P3) add (M1, 16) PC(0,0)<1> PC(0,0)<1;1,0> 4:uq",
+}
+
+
+def interpreted(odd, items=3 * LANES - 2, **options):
+    """What the lanes have when they have run a code, whose first instruction is in a loop."""
+    out = np.zeros(3 * LANES, "u4")
+    given = [np.array([2, 1, 2, 2, 1, 1, 2, 1, 1, 0, 0], "i4"), out]
+    Program(build_text(CODE.format(odd=ODD[odd]))).launch("k", (items,), (items,), given, **options)
+    return out.tolist()
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_interpreters_give_the_results_of_lanes(odd):
+    one, other = (interpreted(odd, engine=engine) for engine in ENGINES)
+    assert one == other
+    assert counted_alike(lambda **options: interpreted(odd, **options))
+
+
+@pytest.mark.parametrize(("odd", "parts"), [("nothing", False), ("lanes that stop", True)])
+def test_the_code_of_interpreters_has_masks_where_lanes_part(odd, parts):
+    """No branch of one bit is in front of the loop."""
+    program = Program(build_text(CODE.format(odd=ODD[odd])))
+    assert ("load <16 x i1>, ptr %em" in translated(program, [np.zeros(2, "i4"), np.zeros(LANES, "u4")])) == parts
 
 
 @pytest.mark.parametrize(("inside", "parts"), [("chain", False), ("lanes that count otherwise", True)])

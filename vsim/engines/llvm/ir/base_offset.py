@@ -68,15 +68,15 @@ def vector_and_scalar(x: Value, y: Value, op: str) -> tuple[Value, Value] | None
 
     A uniform minuend does not count.
     """
-    scalar = _uniform(y)
-    if scalar is None and op == "add" and (scalar := _uniform(x)) is not None:
+    scalar = shared_by_lanes(y)
+    if scalar is None and op == "add" and (scalar := shared_by_lanes(x)) is not None:
         x = y
-    if scalar is None or x.lanes == 1 or not x.type.is_integer or _uniform(x) is not None:
+    if scalar is None or x.lanes == 1 or not x.type.is_integer or shared_by_lanes(x) is not None:
         return None
     return x, scalar
 
 
-def _uniform(x: Value) -> Value | None:
+def shared_by_lanes(x: Value) -> Value | None:
     """What is the same for all lanes of a value, as a scalar; None if it is not known to be."""
     if x.lanes == 1:
         return x

@@ -48,6 +48,8 @@ from vsim.semantics.registers import CE0, reads_lanes
 
 Needs = Callable[[int], BlockNeeds]
 Kept = TypeVar("Kept")
+_NOTES = ("helpers", "place_count", "parts_lanes", "strays", "walks")
+"""What an emission notes of a kernel in its module."""
 MOST_ATTEMPTS = 3
 """So many times is a function emitted under assumptions on the shapes of its registers, before it is without any."""
 
@@ -60,8 +62,10 @@ def lower(module: ModuleState, function: Function) -> str:
     """
     helpers, places = dict(module.helpers), module.place_count
     lowering = FunctionLowering(module, function)
-    text, one_way = lowering.text(), lowering.one_way()
-    return (one_way and _lowered_one_way(module, function, lowering, helpers, places)) or text
+    text = lowering.text()
+    if not lowering.may_go_one_way():
+        return text
+    return _lowered_one_way(module, function, lowering, helpers, places) or text
 
 
 def _lowered_one_way(
@@ -71,10 +75,10 @@ def _lowered_one_way(
     that is not known of any. All are assumed to be such; the wrong ones are left out, until the rest is so.
 
     Args:
-        before: an emission in which one was so.
+        before: an emission in which one was so, or whose predicate has one bit for all lanes that run.
         helpers, places: those of the module before that.
     """
-    kept, one_way = (module.helpers, module.place_count), frozenset(before.flow.scalar)
+    kept, one_way = {name: getattr(module, name) for name in _NOTES}, frozenset(before.flow.scalar)
     while one_way:
         module.helpers, module.place_count = dict(helpers), places
         lowering = FunctionLowering(module, function, one_way)
@@ -83,7 +87,8 @@ def _lowered_one_way(
             module.parts_threads = True
             return text
         one_way &= found
-    module.helpers, module.place_count = kept
+    for name, note in kept.items():
+        setattr(module, name, note)
     return None
 
 
@@ -144,20 +149,28 @@ class FunctionLowering:
             parting = {pc for pc, is_scalar in self.flow.scalar.items() if not is_scalar}
             module.own_places = {n for n, is_own in access.own.items() if is_own}
             module.parts_lanes = any(pc in parting for pc, _ in state.flow.backward)
-            if access.scattered and not module.parts_lanes:
-                module.walks = lanes_that_walk(state.flow, state.layout, access.scattered)
+            apart = not module.parts_lanes and access.scattered
+            module.walks = lanes_that_walk(state.flow, state.layout, access.scattered) if apart else 0
             ids = {state.layout.root(variable)[0] for variable in local_id_variables(state.dispatch)}
             scattered = access.scattered.keys()
             module.strays = strays(state.flow, state.layout, parting, scattered, ids, state.left_out)
 
     def one_way(self) -> frozenset[int]:
-        """The branches of which the last emission has seen that all running lanes take them, or none; nothing where
-        checks watch lanes.
-        """
-        state = self.state
-        if not state.is_kernel or state.dispatch.checks or state.module.takes_turns:
-            return frozenset()
+        """The branches of which the last emission has seen that all running lanes take them, or none."""
         return frozenset(pc for pc, is_scalar in self.flow.scalar.items() if is_scalar)
+
+    def may_go_one_way(self) -> bool:
+        """Whether all running lanes were seen to take a branch, or none, or to have one bit of its predicate."""
+        if not self._knows_ways():
+            return False
+        instructions = self.state.function.instructions
+        predicates = (instructions[pc].args["pred"] for pc in self.flow.scalar)
+        return any(self.flow.scalar.values()) or any(p and p.var in self.state.alike for p in predicates)
+
+    def _knows_ways(self) -> bool:
+        """Whether branches count as those of threads: not where checks watch lanes."""
+        state = self.state
+        return state.is_kernel and not state.dispatch.checks and not state.module.takes_turns
 
     def _text(self) -> str:
         state = self.state
@@ -224,6 +237,7 @@ class FunctionLowering:
         self.exits.begin()
         self.flow.scalar.clear()
         self.machine.access.place_count = 0
+        self.machine.access.shares = shapes is None or bool(state.one_way)
         self.machine.access.scattered.clear()
         self.machine.access.own.clear()
         full = state.is_kernel and state.module.full

@@ -3,14 +3,15 @@ indexes differently.
 
 The register file holds all variables with a taken address. A place is checked against the variable whose address the
 program writes to the address variable, and against all variables only if it is outside of that one. Elements one behind
-the other, at one address for all lanes, are one vector where all are inside of it.
+the other, at one address for all lanes or at addresses with a constant distance, are one vector where all are inside of
+it.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 from visakit.language import types
@@ -18,6 +19,7 @@ from visakit.language.operands import Indirect
 from visakit.language.types import DataType
 from vsim.analysis.arrays.lane_writes import LaneWrites
 from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.ir.affine import AffineLanes
 from vsim.engines.llvm.ir.constant_masks import only_lane
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import first_of
@@ -26,7 +28,7 @@ from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.access import MemoryAccess
-from vsim.engines.llvm.memory.part import LanePart, first_active
+from vsim.engines.llvm.memory.part import LanePart, affine_under, first_active
 from vsim.engines.llvm.memory.scatter import gathered, gathers, scattered, scatters
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.semantics.operands import indirect_elements
@@ -72,10 +74,14 @@ class IndirectRegions:
         state, b = self.state, self.state.b
         state.registers.flush(state.storage.in_file, forget=False)
         mask: Mask = True if state.dispatch.lenient_reads else self._executing()
-        if row := self._row(op, count, own.size):
+        row = self._row(op, count, own.size)
+        if row is None:
+            place = self._places(op, count)
+            row = self._row_of_lanes(op, place, own.size, mask)
+        if row:
             arms = [(row.outside, UNLIKELY, lambda: [self._read_away(op, row.place, own, count, mask)])]
             return first_of(b, arms, lambda: [b.load(own, count, row.pointer, 1)], b.new_label("row"))[0]
-        return self._read_lanes(op, self._places(op, count), own, count, mask)
+        return self._read_lanes(op, place, own, count, mask)
 
     def _read_lanes(self, op: Indirect, place: Value, own: DataType, count: int, mask: Mask) -> Value:
         """Elements that may lie anywhere."""
@@ -125,12 +131,15 @@ class IndirectRegions:
             self.access.out_of_line.store(part, part.offset, [value], vector, rare=True)
             return []
 
-        def inside() -> list[Value]:
-            old = value if vector is None else b.load(value.type, count, row.pointer, 1)
-            b.store(value if vector is None else b.select(vector, value, old), row.pointer, 1)
-            return []
-
+        inside = partial(self._write_inside, row, value, vector)
         first_of(b, [(row.outside, UNLIKELY, away)], inside, b.new_label("row"))
+
+    def _write_inside(self, row: _Row, value: Value, vector: Value | None) -> list[Value]:
+        """Elements of a row that is inside of its variables."""
+        b = self.state.b
+        old = value if vector is None else b.load(value.type, value.lanes, row.pointer, 1)
+        b.store(value if vector is None else b.select(vector, value, old), row.pointer, 1)
+        return []
 
     def write_lanes(self, writes: LaneWrites, value: Value, mask: Mask) -> None:
         """Write the element of each lane to a separate place, lane after lane."""
@@ -138,8 +147,25 @@ class IndirectRegions:
         state.registers.flush(state.storage.in_file, forget=True)
         op, size = writes.target, value.type.size
         added = b.vector([op.offset + lane * size for lane in range(count)], types.UD)
+        added = added.with_facts(affine=AffineLanes(b.const(op.offset, types.UD), size, count))
         places = self.addresses(op.var, [op.element + lane for lane in range(count)]) + added
         active = b.all_lanes(count) if mask is True else b.broadcast(mask, count)
+        value = b.broadcast(value, count)
+
+        def apart() -> list[Value]:
+            self._write_apart(writes, value, places, active)
+            return []
+
+        if row := self._row_of_lanes(op, places, size, mask):
+            inside = partial(self._write_inside, row, value, None if mask is True else active)
+            first_of(b, [(row.outside, UNLIKELY, apart)], inside, b.new_label("row"))
+        else:
+            apart()
+        state.registers.flush(state.storage.in_file, forget=True)
+
+    def _write_apart(self, writes: LaneWrites, value: Value, places: Value, active: Value) -> None:
+        """Write elements at places of which nothing is known."""
+        state, b, count, op, size = self.state, self.state.b, value.lanes, writes.target, value.type.size
 
         def check() -> None:
             for lane, state.at.pc in enumerate(writes.instructions):
@@ -147,14 +173,12 @@ class IndirectRegions:
             state.at.pc = writes.first
 
         self._if_outside(places, size, self._roots(op) or None, active, check)
-        value = b.broadcast(value, count)
         if scatters(value.type):
             scattered(b, value, self.file, places, active)
         else:
             places = b.select(active, places, b.const(UNUSED, types.UD))
             for lane in range(count):
                 b.store(b.lane(value, lane), self._pointer(b.cast(b.lane(places, lane), types.UQ)), 1)
-        state.registers.flush(state.storage.in_file, forget=True)
 
     # -- places ------------------------------------------------------------------------------------------------
 
@@ -173,6 +197,20 @@ class IndirectRegions:
         place = self.addresses(op.var, chosen[:1]) + b.const(added[0], types.UD)
         outside = b.any(self._outside(place, count * size, roots))
         places = place + b.vector([n * size for n in range(count)], types.UD)
+        return _Row(places, self._pointer(b.cast(place, types.UQ)), outside)
+
+    def _row_of_lanes(self, op: Indirect, places: Value, size: int, mask: Mask) -> _Row | None:
+        """The elements of lanes with an address each, if it is proved that they lie one behind the other where no lane
+        has wrapped around, and their variables are known.
+        """
+        b, roots = self.state.b, self._roots(op)
+        known = affine_under(places, mask).facts.affine
+        if known is None or not roots or not 1 < places.lanes == known.row or known.stride != size:
+            return None
+        place, holds = b.retype(known.first_lane, types.UD), known.holds()
+        outside = b.any(self._outside(place, places.lanes * size, roots))
+        if holds != "true":
+            outside = b.assign(f"or i1 {outside}, {b.assign(f'xor i1 {holds}, true')}")
         return _Row(places, self._pointer(b.cast(place, types.UQ)), outside)
 
     def _outside(self, place: Value, size: int, roots: set[int] | None = None) -> Value:

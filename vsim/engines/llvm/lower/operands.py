@@ -360,7 +360,13 @@ class Operands:
 
     def predicate_writer(self, index: int, offset: int, count: int) -> Write:
         """Writes lanes of a predicate."""
-        return lambda value, mask: self.write((PREDICATE, index), offset, elements(count), value, mask)
+
+        def write(value: Value, mask: Mask) -> None:
+            if mask is not True and value.lanes == 1:
+                self.state.alike.add(index)
+            self.write((PREDICATE, index), offset, elements(count), value, mask)
+
+        return write
 
     def state_reader(self, kind: int, index: int, element: int) -> Read:
         """Reads an element of a surface or sampler variable."""

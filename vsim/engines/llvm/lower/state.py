@@ -116,6 +116,8 @@ class FunctionState:
         self.prefetcher = StreamPrefetcher(self.b, loops, lambda: self.at.pc, inductions)
         self.around: list[Position] = []
         """Blocks before this place that may enclose later ones; the nearest comes last."""
+        self.alike: set[int] = set()
+        """Predicates that an instruction gave one bit for all lanes that run."""
         self.cold: list[str] = []
         """Lines off the hot path, which follow all others."""
 

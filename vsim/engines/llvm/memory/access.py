@@ -11,6 +11,7 @@ from visakit.isa.enums import ATOMIC_SOURCES, BFLOAT_ATOMICS
 from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AffineLanes
+from vsim.engines.llvm.ir.base_offset import shared_by_lanes
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import LIKELY, UNLIKELY
 from vsim.engines.llvm.ir.joins import Emit, first_of, if_any
@@ -267,6 +268,8 @@ class MemoryAccess:
     ) -> None:
         self.b, self.leave, self.prefetcher, self.separates_writes = b, leave, prefetcher, traits.separates_writes
         self.watch: AccessWatch | None = None
+        self.shares = False
+        """Whether an element that all lanes share is one scalar."""
         self.place_count = 0
         """Number of places that the lanes of the emitted accesses go to."""
         self.scattered: dict[int, int] = {}
@@ -305,7 +308,11 @@ class MemoryAccess:
                 self._note_places(part, max(address.lanes, 1 if mask is True else mask.lanes))
                 parts.append(self._load_part(part, own))
             last_base = base
-        return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
+        if len(parts) == 1:
+            return parts[0]
+        columns = zip(*parts, strict=True)
+        own_lanes = address.lanes // len(parts)
+        return [self.b.concat([self.b.broadcast(v, own_lanes) for v in column]) for column in columns]
 
     def _note_places(self, part: LanePart, lanes: int) -> None:
         """Note where the lanes of a part go, of so many of the access."""
@@ -316,12 +323,15 @@ class MemoryAccess:
             self.scattered[n] = part.count * part.element.size
 
     def _load_part(self, part: LanePart, mask: Mask) -> list[Value]:
-        """The elements of each lane of a part."""
+        """The elements of each lane of a part; one of all lanes where these are proved to share it."""
+        if mask is True and self.shares and not self.watch and (place := shared_by_lanes(part.offset)):
+            return self.parts.load(replace(part, offset=place))
         if part.is_one_row():
             return self.parts.load(part)
         if shared := self.parts.shared(part):
             # One element is the same for all lanes, whether any lane loads it or not.
-            return [self.b.broadcast(v, part.lanes) for v in if_any(self.b, mask, shared)]
+            found = if_any(self.b, mask, shared)
+            return found if self.shares else [self.b.broadcast(v, part.lanes) for v in found]
         return if_any(self.b, mask, partial(self.parts.load, part))
 
     def store(self, space: MemorySpace, address: Value, values: list[Value], mask: Mask) -> None:
