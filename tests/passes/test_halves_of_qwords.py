@@ -1,5 +1,7 @@
 """Operations on bits of qwords that are written as two on their halves are operations on qwords, if they are."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,7 +49,12 @@ SIGNED_SUM = [
     f"{ADD} Y1(0,0)<1;1,0> TERM(0,0)<1;1,0>",
     *SIGNED[2:],
 ]
+SIGNS = "asr (M1, 16) X1(0,0)<1> X0S(0,0)<1;1,0> 0x1f:d"
 PRODUCTS = {
+    "an extended dword and a constant": (
+        [SIGNS, *product(X0, C0, (X0, "0x0:ud"), (X1, C0))],
+        lambda q, r: signed(q).view("u8") * np.uint64(0x9ABCDEF1),
+    ),
     "dwords": (product(X0, R0), lambda q, r: low(q) * low(r)),
     "a constant": (product(X0, C0), lambda q, r: low(q) * np.uint64(0x9ABCDEF1)),
     "zeros": (product(X0, R0, (X0, "0x0:ud"), (R0, "0x0:ud")), lambda q, r: low(q) * low(r)),
@@ -58,6 +65,14 @@ PRODUCTS = {
     "a qword and a dword": (product(X0, R0, (X1, R0)), lambda q, r: q * low(r)),
 }
 OTHERS = {
+    "half of the signs": (
+        [SIGNS.replace("0x1f", "0x1e"), *product(X0, C0, (X1, C0))],
+        lambda q, r: (low(q) + ((signed(q) >> 30).view("u8") << BITS)) * np.uint64(0x9ABCDEF1),
+    ),
+    "the signs of others": (
+        [SIGNS.replace("X0S(0,0)<1;1,0>", "RDS(0,0)<2;1,0>"), *product(X0, C0, (X1, C0))],
+        lambda q, r: (low(q) + ((signed(r) >> 31).view("u8") << BITS)) * np.uint64(0x9ABCDEF1),
+    ),
     "another high half": (
         [product(X0, R0)[0], *product(X0, R1)[1:]],
         lambda q, r: low(low(q) * low(r)) + high(low(q) * (r >> BITS)),
@@ -220,3 +235,24 @@ def test_sums_with_signed_products_are_interleaved():
     interleaves, q, r, out = run_kernel(SIGNED_SUM)
     assert interleaves
     assert out.tolist() == ((signed(q) * signed(r)).view("u8") + ((q >> BITS) * low(r) << BITS)).tolist()
+
+
+SCALARS = """mov (M1_NM, 1) X0S(0,0)<1> RDS(0,0)<0;1,0>
+asr (M1_NM, 1) X1S(0,0)<1> X0S(0,0)<0;1,0> SHIFT:d
+mul (M1_NM, 1) SD(0,0)<1> X0(0,0)<0;1,0> 0xc:ud
+mulh (M1_NM, 1) Y1(0,0)<1> X0(0,0)<0;1,0> 0xc:ud
+mul (M1_NM, 1) TERM(0,0)<1> X1(0,0)<0;1,0> 0xc:ud
+add (M1_NM, 1) SD(0,1)<1> Y1(0,0)<0;1,0> TERM(0,0)<0;1,0>
+add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 0x5:uq"""
+
+
+@pytest.mark.parametrize(("shift", "known"), [(31, True), (30, False)])
+def test_halves_of_products_of_scalars(shift, known):
+    """Both dwords of a product that are read as a qword: an index that is extended, times the size of an element."""
+    lines = SCALARS.replace("SHIFT", hex(shift))
+    program = Program(build_text(KERNEL.replace("LINES", lines), "xehp"))
+    words, out = np.full(32, 0xFEDCBA98, "u8"), np.zeros(16, "u8")
+    assert bool(re.search(r"sext i32 \S+ to i64", translated(program, [words, out]))) == known
+    program.launch("k", 16, 16, [words, out], engine="llvm")
+    extended = 0xFEDCBA98 - (1 << 32) if known else 0xFEDCBA98 + ((0xFEDCBA98 - (1 << 32) >> 30) << 32)
+    assert int(out[0]) == (extended * 12 + 5) % (1 << 64)

@@ -35,7 +35,7 @@ class Half(NamedTuple):
     chooses.
     """
     op: str = ""
-    """``and``, ``or``, ``xor`` or ``select`` of halves of other qwords, or ``product`` of dwords."""
+    """``and``, ``or``, ``xor`` or ``select`` of halves of other qwords, ``product`` or ``signs`` of dwords."""
     operands: tuple[Half, ...] = ()
     depth: int = 0
 
@@ -54,6 +54,11 @@ def half_of_product(number: int, qwords: Value, x: Value, y: Value) -> Half:
     """The low (0) or the high dwords (1) of the product of dwords x and y; of low ones the qwords are not known."""
     depth = DEEPEST if qwords.type is types.Q else 0  # Sums that belong to a product of qwords have an unsigned one.
     return Half(number, qwords, "product", (Half(None, x), Half(None, y)), depth)
+
+
+def half_of_signs(x: Value) -> Half:
+    """The signs of dwords are the high dwords of their extensions."""
+    return Half(1, x, "signs")
 
 
 def with_half_of_sum(total: Value, x: Value, y: Value) -> Value:
@@ -139,6 +144,9 @@ def _whole(b: Builder, low: Value, high: Value | None) -> Value | None:
         return b.cast(b.retype(low, types.UD), types.UQ)
     if low.constant is not None and high.constant is not None:
         return b.const(low.constant | high.constant << types.UD.bits, types.UQ)
+    half = high.facts.half
+    if half and half.op == "signs" and _is_same(half.value, low):
+        return b.retype(b.cast(b.retype(low, types.D), types.Q), types.UQ)
     return qwords_of_halves(b, low, high)
 
 

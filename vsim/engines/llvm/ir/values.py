@@ -24,7 +24,7 @@ from vsim.engines.llvm.ir.affine import (
 from vsim.engines.llvm.ir.base_offset import base_offset_sum
 from vsim.engines.llvm.ir.carries import carry_of, part_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
-from vsim.engines.llvm.ir.halves import half_of_product, half_of_result, with_half_of_sum
+from vsim.engines.llvm.ir.halves import half_of_product, half_of_result, half_of_signs, with_half_of_sum
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.near import NearLanes, near_sum
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, splat
@@ -214,7 +214,7 @@ class Value:
         product = self._with_affine(known, "mul", "fmul", other, *self._facts_times(other.constant))
         if self.builder.follows_divisions:
             product = product.with_facts(division=divisions.product(self, other))
-        if known is None and product.lanes > 1 and self.type in (types.UD, types.D):
+        if known is None and self.type in (types.UD, types.D):
             product = product.with_facts(half=half_of_product(0, product, self, other))
         return product.with_low_zeros(self.low_zeros + other.low_zeros)
 
@@ -243,8 +243,9 @@ class Value:
 
     def __rshift__(self, other: Value) -> Value:
         shifted = self.binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
-        if self.builder.follows_carries and self.type is types.D and other.constant == types.D.bits - 1:
-            return shifted.with_facts(high_of=signs(self))
+        if self.type is types.D and other.constant == types.D.bits - 1:
+            high_of = signs(self) if self.builder.follows_carries else None
+            return shifted.with_facts(high_of=high_of, half=half_of_signs(self))
         return shifted
 
     def __and__(self, other: Value | Literal[True]) -> Value:

@@ -26,7 +26,7 @@ def high_product(b: Builder, x: Value, y: Value) -> Value | None:
 
 def _of_dwords(b: Builder, x: Value, y: Value) -> Value | None:
     one, other = (v.facts.extended if v.constant is None else v for v in (x, y))
-    if one is None or other is None or max(x.lanes, y.lanes) == 1:
+    if one is None or other is None:
         return None
     qwords = x * y
     high = b.cast(qwords >> b.const(types.UD.bits, qwords.type), types.UD)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.halves import qwords_of_halves
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.semantics.core import unsigned_of
 
@@ -116,6 +117,8 @@ def scalar_of_halves(b: Builder, touching: Sequence[ByteRange], low: int, data_t
         return None
     if any(e.value.lanes != 1 or e.value.type.size != types.UD.size for e in ordered):
         return None
+    if (known := qwords_of_halves(b, *(e.value for e in ordered))) is not None:
+        return b.bitcast(known, data_type)
     first, second = (b.cast(b.bitcast(e.value, types.UD), types.UQ) for e in ordered)
     return b.bitcast(first | second << b.const(32, types.UQ), data_type)
 
