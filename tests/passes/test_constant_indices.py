@@ -1,6 +1,8 @@
-"""Private arrays that short loops index: what is unrolled, and that both engines agree where it is not."""
+"""Private arrays that short loops index: which loops are unrolled, and that both engines agree on the others."""
 
+import re
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -9,10 +11,11 @@ from support.programs import build_text, kernel_head, ze_info_of
 from support.strategies import ENGINES
 
 from visakit.diagnostics import SimulationError
+from visakit.language import types
 from visakit.language.program import FIRST_VARIABLE
 from vsim.analysis.arrays import constant_indices
 from vsim.analysis.arrays.constant_indices import unrolled
-from vsim.analysis.element_values import ElementValues, Unknown
+from vsim.analysis.arrays.element_values import ElementValues, NotKnown
 from vsim.analysis.register_accesses import Bank, Register
 from vsim.program import Program
 from vsim.semantics.registers import layout_of
@@ -291,13 +294,28 @@ def test_predicted_values_are_those_of_the_engines():
         values.execute(i, -1)
     for number, variable in enumerate(kernel.variables, FIRST_VARIABLE):
         if variable.name.startswith("R"):
-            with suppress(Unknown):
+            with suppress(NotKnown):
                 predicted[variable.name] = values.bits(Register(Bank.GENERAL, number), 0, 4)
     assert len(predicted) >= 60
     wanted = launched(text, "numpy")
     for name, bits in predicted.items():
         text = text.replace(f"Y(0,0)<1;1,0> {name}(0,0)<0;1,0>", f"Y(0,0)<1;1,0> 0x{bits:x}:ud")
     assert (launched(text, "numpy") == wanted).all()
+
+
+@pytest.mark.parametrize(("name", "t", "other"), [("asr", types.D, types.UD), ("shr", types.UD, types.D)])
+def test_the_instruction_says_which_bits_come_in(name, t, other):
+    """And not the type, which binaries of others may have otherwise."""
+    line = f"mov (M1_NM, 1) C0(0,0)<1> 0x80000000:ud\n{name} (M1_NM, 1) C1(0,0)<1> C0(0,0)<0;1,0> 0x1:ud\n"
+    text = re.sub(r"(\.decl C[01] v_type=G type=)\w+", rf"\g<1>{t}", text_of(line))
+    kernel = build_text(text, "bmg", INFO).module.kernels[0]
+    kernel = replace(kernel, variables=[replace(v, type=other) if v.type is t else v for v in kernel.variables])
+    values = ElementValues(kernel, layout_of(kernel, 64))
+    for i in kernel.instructions:
+        values.execute(i, -1)
+    (number,) = (n for n, v in enumerate(kernel.variables, FIRST_VARIABLE) if v.name == "C1")
+    with pytest.raises(NotKnown):
+        values.bits(Register(Bank.GENERAL, number), 0, 4)
 
 
 def test_sources_of_messages_are_pieces_too():

@@ -13,7 +13,7 @@ A counter that begins with a constant is the same in all lanes, and so are the p
 
 A loop is unrolled if all its branches are the whole thread's, and known in each round. Then operands that reach
 registers by addresses become these registers. If all messages to scratch memory are known to go to rows, it is a
-variable, and they are copies. Pieces of arrays that are apart are variables of their own.
+variable, and the messages are copies. Disjoint pieces of arrays are separate variables.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from visakit.language import types
 from visakit.language.operands import Address, General, Indirect, Raw, Region, region_elements
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction, Variable
 from visakit.language.types import DataType
+from vsim.analysis.arrays.element_values import ROOT_BITS, ElementValues, NotKnown
 from vsim.analysis.control_flow import control_flow, covers_all
 from vsim.analysis.dominators import Dominators
-from vsim.analysis.element_values import ROOT_BITS, ElementValues, Unknown
 from vsim.analysis.reachability import touches_scratch_itself
 from vsim.analysis.register_accesses import Bank, Register
 from vsim.semantics.lsc import ELEMENTS_OF, address_kind
@@ -56,7 +56,7 @@ def unrolled(kernel: Function, grf_size: int, scratch_size: int) -> Function | N
     """The kernel with registers in place of private arrays; None where that is not known to be right, or to pay."""
     if len(kernel.instructions) > MOST_BEFORE or not any(map(_reaches_array, kernel.instructions)):
         return None
-    with suppress(Unknown):
+    with suppress(NotKnown):
         return _Unrolling(kernel, grf_size, scratch_size).result()
     return None
 
@@ -69,13 +69,13 @@ class _Unrolling:
     """The code of a kernel without its short loops.
 
     Raises:
-        Unknown: it has other control flow, or arrays are reached at places that are not known.
+        NotKnown: it has other control flow, or arrays are reached at places that are not known.
     """
 
     def __init__(self, kernel: Function, grf_size: int, scratch_size: int) -> None:
         self.instructions, self.flow, self.lanes = kernel.instructions, control_flow(kernel), kernel.jump_lanes
         if kernel.is_cm or self.flow.subroutines or any(i.desc.flow not in _FLOWS for i in self.instructions):
-            raise Unknown
+            raise NotKnown
         self.function = replace(kernel, variables=[*kernel.variables], encoded=None)
         self.layout, self.grf_size, self.scratch_size = layout_of(self.function, grf_size), grf_size, scratch_size
         self.values = ElementValues(self.function, self.layout)
@@ -107,9 +107,9 @@ class _Unrolling:
             n += 1
         self.code = [i for i in self.code if not isinstance(i.args.get("dst"), Address)]
         if any(isinstance(op, Address) for i in self.code for op in i.args.values()):
-            raise Unknown
+            raise NotKnown
         if sum(i.args["exec"].size > 1 for i in self.code if "exec" in i.args) > MOST_WORK * self.accesses:
-            raise Unknown
+            raise NotKnown
         self._split()
         return replace(self.function, instructions=self.code)
 
@@ -128,8 +128,8 @@ class _Unrolling:
                 if n not in loop:
                     break
             else:
-                raise Unknown
-        except Unknown:
+                raise NotKnown
+        except NotKnown:
             del self.code[length:]  # What is known is forgotten at the label.
             self.accesses = accesses
             return False
@@ -147,7 +147,7 @@ class _Unrolling:
         if i.desc.flow is Flow.NEXT:
             self._execute(n, -1)
         elif i.desc.flow is not Flow.LABEL:
-            raise Unknown
+            raise NotKnown
         return n + 1
 
     # -- instructions --------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class _Unrolling:
     def _add(self, n: int, i: Instruction) -> None:
         self.code.append(Unrolled(i.desc, i.args, i.line, n))
         if len(self.code) > MOST_BEHIND:
-            raise Unknown
+            raise NotKnown
 
     def _execute(self, n: int, writer: int) -> None:
         """Put an instruction into the code, with registers where addresses are known."""
@@ -169,10 +169,10 @@ class _Unrolling:
     def _register(self, op: Indirect, i: Instruction) -> General:
         """The register that an operand reaches by an address."""
         if op.region[0] is None and op.region[1] is not None:
-            raise Unknown  # An address for each row.
+            raise NotKnown  # An address for each row.
         root, at = divmod(self.values.bits(Register(Bank.ADDRESS, op.var), op.element, 1), 1 << ROOT_BITS)
         if root < FIRST_VARIABLE:
-            raise Unknown
+            raise NotKnown
         self.arrays.add(root)
         return self._part(root, at + op.offset, op.type, op.region, i.args["exec"].size, op.modifier)
 
@@ -180,7 +180,7 @@ class _Unrolling:
         """An operand at a byte of a variable, inside it."""
         size = (max(region_elements(region, count)) + 1) * t.size
         if at < 0 or at % t.size or at + size > self.function.variable_size(root, self.grf_size):
-            raise Unknown
+            raise NotKnown
         return General(self._named(root, t), 0, at // t.size, region, modifier)
 
     def _named(self, root: int, t: DataType) -> int:
@@ -200,11 +200,11 @@ class _Unrolling:
         """Copies in place of a message to scratch memory."""
         args, is_load = i.args, i.desc.access is Access.LOAD
         if i.desc.semantics not in ("lsc_load", "lsc_store") or address_kind(i) != "ss" or args["imm_scale"] != 1:
-            raise Unknown
+            raise NotKnown
         if args["sfid"] == LSC_SFIDS["slm"] or args.get("surface_index") or (args["pred"] and args["pred"].mode):
-            raise Unknown
+            raise NotKnown
         if args["order"] == LSC_ORDERS["t"] or args["data_size"] == LSC_DATA_SIZES["d16u32h"] or args["exec"].payload:
-            raise Unknown
+            raise NotKnown
         execution, (memory, register), data = (
             args["exec"],
             LSC_DATA_TYPES[args["data_size"]],
@@ -216,7 +216,7 @@ class _Unrolling:
         root, start = self.layout.root(data.var)
         payload, t = execution.size * register.size, register if is_load else memory
         if root < FIRST_VARIABLE or payload % self.grf_size:
-            raise Unknown
+            raise NotKnown
         for k in range(ELEMENTS_OF[args["elems"]]):
             there = self._part(self.scratch, first + k * memory.size, memory, (step, 1, 0), execution.size)
             here = self._part(
@@ -236,7 +236,7 @@ class _Unrolling:
         step = (found[1] - found[0]) // size if len(found) > 1 else 1
         is_row = found == [found[0] + k * step * size for k in range(len(found))]
         if LSC_POINTER_TYPES[i.args["addr_size"]] is not types.UD or step not in (1, 2, 4) or not is_row:
-            raise Unknown
+            raise NotKnown
         return found[0] + i.args["imm_offset"], step
 
     def _split(self) -> None:
@@ -265,5 +265,5 @@ class _Unrolling:
             return Raw(number, low - (first & ~7))
         t = operand_type(self.function, op)
         if low % t.size:
-            raise Unknown
+            raise NotKnown
         return replace(op, var=self._named(number, t), row=0, col=(low - (first & ~7)) // t.size)

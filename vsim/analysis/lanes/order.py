@@ -2,13 +2,13 @@
 
 Texts of some compilers do not show barriers of sub-groups, which may stand between any two accesses of such a text.
 
-Example: in ``y[i] = sum + y[i]`` each lane loads and stores an element of its own, so a barrier between both orders
+Example: in ``y[i] = sum + y[i]`` each lane loads and stores an element of its own, and a barrier between both changes
 nothing. In ``y[i] = y[i ^ 1]`` a lane loads what another one stores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from visakit.isa.record import Access
@@ -39,16 +39,22 @@ def order_may_count(kernel: Function, layout: Layout, apart: Container[int] = ()
     accesses = {n: i.desc.access for n, i in enumerate(kernel.instructions) if i.desc.access is not Access.NONE}
     backward = control_flow(kernel).backward
     repeated = {n for n in accesses if any(target <= n < branch for branch, target in backward)}
-    single = [n for n in accesses if n in own and n not in repeated]
-    for store in (n for n, access in accesses.items() if access is not Access.LOAD):
-        mine = surfaces.get(store)
-        others = {n for n in accesses if n != store and (mine is None or surfaces.get(n) in (None, mine))}
-        if store in repeated or (others and store not in single):
+    single = {n for n in accesses if n in own and n not in repeated}
+
+    def counts(store: int) -> bool:
+        others = _may_meet(store, accesses, surfaces)
+        if store in repeated or not (others | {store} <= single or not others):
             return True
         same = _SamePlaces(kernel, layout, surfaces, store)
-        if not all(n in single and same.reaches(n) for n in others):
-            return True
-    return False
+        return not all(same.reaches(n) for n in others)
+
+    return any(counts(n) for n, access in accesses.items() if access is not Access.LOAD)
+
+
+def _may_meet(store: int, accesses: Iterable[int], surfaces: Mapping[int, int]) -> set[int]:
+    """The other accesses that may go to the memory of one."""
+    mine = surfaces.get(store)
+    return {n for n in accesses if n != store and (mine is None or surfaces.get(n) in (None, mine))}
 
 
 class _SamePlaces(NamedTuple):

@@ -1,7 +1,7 @@
-"""Values of registers that the text of a function says, element by element, while its code is gone through in order.
+"""Elements of registers whose values the text of a function determines, found by a walk over its code in order.
 
-What lanes have computed under a mask is known to these lanes as long as no others join them. Where control or lanes
-come together, a value is known still if the text writes it once, in front of all ways to there.
+A lane knows what it has computed under a mask until other lanes join it. Where control or lanes come together, those
+elements stay known that have a single writer, which dominates the place.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _SUMS: dict[str, Callable[..., int]] = {
     "mad": lambda x, y, z: x * y + z,
 }
 _SHIFTS = {"shl": operator.lshift, "shr": operator.rshift, "asr": operator.rshift}
+_RIGHT = ("shr", "asr")
 _OTHERS = {"mov": int, "sel": int, "and": operator.and_, "or": operator.or_, "xor": operator.xor}
 _RELATIONS = (operator.eq, operator.ne, operator.gt, operator.ge, operator.lt, operator.le)
 ROOT_BITS = 20
@@ -34,8 +35,8 @@ ROOT_BITS = 20
 _ALL = -1
 
 
-class Unknown(Exception):
-    """The text does not say it."""
+class NotKnown(Exception):
+    """The text does not determine it."""
 
 
 class _Element(NamedTuple):
@@ -77,7 +78,7 @@ class ElementValues:
         """Note what an instruction writes."""
         try:
             results = [*self._results(i, writer)]
-        except Unknown:
+        except NotKnown:
             results = []
         for a in (a for a in self.accesses.of(i) if a.writes):
             found = self.known.get(a.register, {})
@@ -89,18 +90,18 @@ class ElementValues:
         """An element of a register for a lane, or for all.
 
         Raises:
-            Unknown: it is not known.
+            NotKnown: it is not known.
         """
         x = self.known.get(register, {}).get(at)
         if x is None or x.places < bytes_from(at, at + size) or x.lane not in (_ALL, lane):
-            raise Unknown
+            raise NotKnown
         return x.bits
 
     def holds(self, i: Instruction) -> bool:
         """Whether the predicate of an instruction holds in all lanes.
 
         Raises:
-            Unknown: that is not known, or some differ.
+            NotKnown: that is not known, or some differ.
         """
         control, execution = i.args["pred"], i.args["exec"]
         lanes = range(execution.offset, execution.offset + execution.size)
@@ -108,16 +109,16 @@ class ElementValues:
         register = Register(Bank.PREDICATE, control.var)
         found = {self.bits(register, lane, 1, _ALL if for_all else lane) for lane in lanes}
         if len(found) != 1 or control.mode:
-            raise Unknown
+            raise NotKnown
         return found != {int(control.inverse)}
 
     def _element(self, op: object, k: int, lane: int, is_summand: bool) -> int:
         """The integer that an operand has as its k-th element for a lane; summands may be negated."""
         t = operand_type(self.function, op)
         if not isinstance(op, (General, Immediate)) or t.is_float or t is VF:
-            raise Unknown
+            raise NotKnown
         if op.modifier and not (op.modifier == NEG and is_summand):
-            raise Unknown
+            raise NotKnown
         if isinstance(op, General):
             root, begin, _ = self.layout.place(op)
             found = self.bits(Register(Bank.GENERAL, root), begin + k * t.size, t.size, lane)
@@ -132,7 +133,7 @@ class ElementValues:
         """The elements that an instruction writes."""
         name, execution, pred = i.desc.mnemonic, i.args.get("exec"), i.args.get("pred")
         if execution is None or i.desc.access is not Access.NONE or (pred is None) == (name == "sel"):
-            raise Unknown
+            raise NotKnown
         sources = [i.args[source] for source in sources_of(i)]
         register, begin, size, compute = self._operation(i, sources)
         sources = [sources[not self.holds(i)]] if name == "sel" else sources[-1:] if name == "addr_add" else sources
@@ -143,12 +144,14 @@ class ElementValues:
             lane = _ALL if execution.no_mask else execution.offset + k
             x = [self._element(op, n, lane, name in _SUMS) for op, n in zip(sources, at, strict=True)]
             if name in _SHIFTS and not 0 <= x[1] < 8 * size:
-                raise Unknown
+                raise NotKnown
+            if name in _RIGHT and not 0 <= x[0] < 1 << (8 * size - 1):  # else types say which bits come in
+                raise NotKnown
             place = begin + element * size
             yield register, place, _Element(bytes_from(place, place + size), compute(*x) & mask, lane, writer)
 
     def _operation(self, i: Instruction, sources: list[object]) -> tuple[Register, int, int, Callable[..., int]]:
-        """The register that an instruction writes, its first place, the places of an element, and what it computes of
+        """The destination of an instruction (register, first place, places of an element), and its function of
         integers.
         """
         name, dst, types = i.desc.mnemonic, i.args.get("dst"), [operand_type(self.function, op) for op in sources]
@@ -159,11 +162,11 @@ class ElementValues:
             return Register(Bank.ADDRESS, dst.var), dst.offset, 1, partial(operator.add, (root << ROOT_BITS) + at)
         found = partial(_boolean, i.args["function"]) if name == "bfn" else (_SUMS | _SHIFTS | _OTHERS).get(name)
         if found is None or not isinstance(dst, General) or dst.modifier:
-            raise Unknown
+            raise NotKnown
         root, begin, size = self.layout.place(dst)
         fits = name == "mov" or size <= max(t.size for t in types[: 1 if name in _SHIFTS else None])
         if root < FIRST_VARIABLE or not operand_type(self.function, dst).is_integer or not fits:
-            raise Unknown
+            raise NotKnown
         return Register(Bank.GENERAL, root), begin, size, found
 
 
