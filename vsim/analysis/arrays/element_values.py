@@ -27,7 +27,6 @@ _SUMS: dict[str, Callable[..., int]] = {
     "mad": lambda x, y, z: x * y + z,
 }
 _SHIFTS = {"shl": operator.lshift, "shr": operator.rshift, "asr": operator.rshift}
-_RIGHT = ("shr", "asr")
 _OTHERS = {"mov": int, "sel": int, "and": operator.and_, "or": operator.or_, "xor": operator.xor}
 _RELATIONS = (operator.eq, operator.ne, operator.gt, operator.ge, operator.lt, operator.le)
 ROOT_BITS = 20
@@ -143,9 +142,7 @@ class ElementValues:
         for k, (element, *at) in enumerate(zip(*(region_elements(r, execution.size) for r in regions), strict=True)):
             lane = _ALL if execution.no_mask else execution.offset + k
             x = [self._element(op, n, lane, name in _SUMS) for op, n in zip(sources, at, strict=True)]
-            if name in _SHIFTS and not 0 <= x[1] < 8 * size:
-                raise NotKnown
-            if name in _RIGHT and not 0 <= x[0] < 1 << (8 * size - 1):  # else types say which bits come in
+            if name in _SHIFTS and not (0 <= x[0] <= mask >> 1 and 0 <= x[1] < 8 * size):  # No sign comes in.
                 raise NotKnown
             place = begin + element * size
             yield register, place, _Element(bytes_from(place, place + size), compute(*x) & mask, lane, writer)
