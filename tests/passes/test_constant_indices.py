@@ -196,6 +196,7 @@ REFUSED = {
     "magnitude": FILL.replace("C0(0,0)<1> C0(0,0)<0;1,0>", "C0(0,0)<1> (abs)C0(0,0)<0;1,0>"),
     "wider": "and (M1_NM, 1) Q(0,0)<1> 0x1:ud 0x3:ud\n" + reach("QD(0,0)<0;1,0>", True),
     "wider shift": "mov (M1_NM, 1) Q(0,1)<1> 0x1:uq\nshl (M1_NM, 1) Q(0,0)<1> 0x1:ud Q(0,1)<0;1,0>\n" + reach("QD(0,0)<0;1,0>", True),
+    "sign of unsigned numbers": "mov (M1_NM, 1) T(0,0)<1> 0xfffffff8:ud\nasr (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 0x1e:ud\nand (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 0x7:ud\n" + reach("T(0,0)<0;1,0>", True) + reach("0x7:ud", False),
     "transposed": "lsc_load.ugm (M1_NM, 1) Z:d32x16t ss(S)[AT]:a32\n" + STORE,
     "predicate of all": STORE.replace("lsc_store", "(P7.all) lsc_store"),
     "half a register": STORE.replace("lsc_store.ugm (M1, 16)", "lsc_store.ugm (M1, 8)"),
@@ -218,6 +219,22 @@ def test_other_loops(name, monkeypatch):
     text = text_of(REFUSED[name])
     assert found_in(text) is None
     agree(text)
+
+
+def test_loops_that_stay_do_not_take_long(monkeypatch):
+    """Each of many nested loops is followed for some rounds before it is known to be too long."""
+    nests, followed = "", [0]
+    for n in range(20):
+        inner = loop(f"L{2 * n + 1}", "C1", "0x8:ud", reach(C1, n == 0))
+        nests += loop(f"L{2 * n}", "C0", "0x400:ud", inner)
+
+    def count(self, n, follow=constant_indices._Unrolling._follow):
+        followed[0] += 1
+        return follow(self, n)
+
+    monkeypatch.setattr(constant_indices._Unrolling, "_follow", count)
+    assert found_in(text_of(nests)) is None
+    assert followed[0] <= constant_indices.MOST_FOLLOWED + constant_indices.MOST_OF_A_LOOP + 1
 
 
 def test_lanes_that_went_back_have_changed_what_was_known(monkeypatch):

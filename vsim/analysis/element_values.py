@@ -144,6 +144,8 @@ class ElementValues:
             x = [self._element(op, n, lane, name in _SUMS) for op, n in zip(sources, at, strict=True)]
             if name in _SHIFTS and not 0 <= x[1] < 8 * size:
                 raise Unknown
+            if (name == "shr" and x[0] < 0) or (name == "asr" and x[0] >> 31 > 0):
+                raise Unknown  # The shift decides the sign, not the type.
             place = begin + element * size
             yield register, place, _Element(bytes_from(place, place + size), compute(*x) & mask, lane, writer)
 
