@@ -183,6 +183,8 @@ REFUSED = {
     "return": loop("L0", "C0", "0x8:ud", reach(C0, True) + "ret (M1, 16)\n"),
     "skipped": "mov (M1_NM, 1) C3(0,0)<1> 0x1:ud\nmov (M1_NM, 1) C0(0,0)<1> 0x0:ud\nL0:\ncmp.ge (M1_NM, 16) P1 C0(0,0)<0;1,0> 0x4:ud\n(P1) goto (M1, 1) OUT\n"
     + reach(C0, True) + "add (M1_NM, 1) C0(0,0)<1> C0(0,0)<0;1,0> 0x1:ud\ngoto (M1, 1) L0\nmov (M1_NM, 1) C3(0,0)<1> 0x2:ud\nOUT:\n" + reach("C3(0,0)<0;1,0>", True),
+    "beyond an array": FILL + "mov (M1, 16) ARRAY(7,8)<1> Y(0,0)<1;1,0>\n" + SUM,
+    "beyond an address": FILL.replace("addr_add (M1_NM, 1)", "addr_add (M1_NM, 2)") + SUM,
     "below": reach("0x0:ud", True).replace("r[A0(0),0]", "r[A0(0),-64]"),
     "between": reach("0x0:ud", True).replace("r[A0(0),0]", "r[A0(0),2]"),
     "part": "mov (M1_NM, 1) OFFW(0,0)<1> 0x1:uw\nmov (M1_NM, 1) C3(0,0)<1> OFF(0,0)<0;1,0>\n" + reach("C3(0,0)<0;1,0>", True),

@@ -81,6 +81,8 @@ class _Unrolling:
         self.function = replace(kernel, variables=[*kernel.variables], encoded=None)
         self.layout, self.grf_size, self.scratch_size = layout_of(self.function, grf_size), grf_size, scratch_size
         self.values = ElementValues(self.function, self.layout)
+        if any(map(self._faults, self.instructions)):
+            raise Unknown
         self.code, self.accesses, self.followed = list[Instruction](), 0, 0
         self.scratch, self.arrays = 0, set[int]()
         """The variable that is scratch memory, if there is some, and the root variables that are arrays."""
@@ -94,6 +96,11 @@ class _Unrolling:
         starts = {*self.flow.starts}
         graph = {s: {*self.flow.successors(e - 1, self.lanes)} & starts for s, e in self.flow.blocks()}
         self.dominators = Dominators(graph, 0)
+
+    def _faults(self, i: Instruction) -> bool:
+        """Whether operands exceed their variables, of which pieces would have room for them."""
+        to_address = isinstance(i.args.get("dst"), Address)
+        return any(to_address or r.file is Bank.GENERAL for r in self.values.accesses.beyond(i))
 
     def result(self) -> Function:
         """The kernel with straight code in place of loops."""
