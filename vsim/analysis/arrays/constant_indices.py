@@ -38,8 +38,10 @@ from vsim.analysis.register_accesses import Bank, Register
 from vsim.semantics.lsc import ELEMENTS_OF, address_kind
 from vsim.semantics.registers import layout_of, operand_type
 
-MOST_BEFORE, MOST_BEHIND, MOST_OF_A_LOOP = 2000, 8000, 5000
-"""Instructions of a kernel, of its unrolled code, and of the rounds of one loop."""
+MOST_BEFORE, MOST_BEHIND, MOST_OF_A_LOOP, MOST_FOLLOWED = 2000, 8000, 5000, 30000
+"""Instructions of a kernel, of its unrolled code, of the rounds of one loop, and of all rounds that are followed, those
+of loops that stay, too.
+"""
 MOST_WORK = 8
 """Instructions of several lanes for each access to arrays, up to which loops do little else."""
 _FLOWS = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.RETURN, Flow.END)
@@ -79,7 +81,9 @@ class _Unrolling:
         self.function = replace(kernel, variables=[*kernel.variables], encoded=None)
         self.layout, self.grf_size, self.scratch_size = layout_of(self.function, grf_size), grf_size, scratch_size
         self.values = ElementValues(self.function, self.layout)
-        self.code, self.accesses = list[Instruction](), 0
+        if any(map(self._faults, self.instructions)):
+            raise NotKnown
+        self.code, self.accesses, self.followed = list[Instruction](), 0, 0
         self.scratch, self.arrays = 0, set[int]()
         """The variable that is scratch memory, if there is some, and the root variables that are arrays."""
         self.names: dict[tuple[int, DataType], int] = {}
@@ -93,10 +97,17 @@ class _Unrolling:
         graph = {s: {*self.flow.successors(e - 1, self.lanes)} & starts for s, e in self.flow.blocks()}
         self.dominators = Dominators(graph, 0)
 
+    def _faults(self, i: Instruction) -> bool:
+        """Whether operands exceed their variables, of which pieces would have room for them."""
+        to_address = isinstance(i.args.get("dst"), Address)
+        return any(to_address or r.file is Bank.GENERAL for r in self.values.accesses.beyond(i))
+
     def result(self) -> Function:
         """The kernel with straight code in place of loops."""
         ends, n = dict(sorted((target, branch) for branch, target in self.flow.backward)), 0
         while n < self.flow.end:
+            if self.followed > MOST_FOLLOWED:
+                raise NotKnown
             if n in ends and self._unroll(range(n, ends[n] + 1)):
                 n = ends[n] + 1
                 continue
@@ -141,6 +152,7 @@ class _Unrolling:
 
     def _follow(self, n: int) -> int:
         """Execute an instruction of a loop; gives the next one's number."""
+        self.followed += 1
         i = self.instructions[n]
         if i.desc.flow is Flow.GOTO and covers_all(i, self.lanes):
             return self.flow.targets(i)[0] if i.args["pred"] is None or self.values.holds(i) else n + 1
