@@ -130,8 +130,7 @@ OTHER_WORDS = {
     "vsim/debug": {"barrier", "call"},
     # Names of functions of the semantics.
     "vsim/semantics/refused.py": {desc.semantics for desc in FORMS},
-    "vsim/analysis/walks.py": {desc.semantics for desc in FORMS},
-    "vsim/analysis/arrays/private_arrays.py": {desc.semantics for desc in FORMS},
+    "vsim/analysis": {desc.semantics for desc in FORMS},
     # Names of templates.
     "vsim/engines/llvm/support/clocks.py": {"call", "return"},
 }

@@ -130,7 +130,7 @@ class ElementValues:
 
     def _results(self, i: Instruction, writer: int) -> Iterator[tuple[Register, int, _Element]]:
         """The elements that an instruction writes."""
-        name, execution, pred = i.desc.mnemonic, i.args.get("exec"), i.args.get("pred")
+        name, execution, pred = i.desc.semantics, i.args.get("exec"), i.args.get("pred")
         if execution is None or i.desc.access is not Access.NONE or (pred is None) == (name == "sel"):
             raise NotKnown
         sources = [i.args[source] for source in sources_of(i)]
@@ -151,7 +151,7 @@ class ElementValues:
         """The destination of an instruction (register, first place, places of an element), and its function of
         integers.
         """
-        name, dst, types = i.desc.mnemonic, i.args.get("dst"), [operand_type(self.function, op) for op in sources]
+        name, dst, types = i.desc.semantics, i.args.get("dst"), [operand_type(self.function, op) for op in sources]
         if name == "cmp" and isinstance(dst, Predicate) and types[0] is types[1]:
             return Register(Bank.PREDICATE, dst.var), i.args["exec"].offset, 1, _RELATIONS[i.args["rel_op"]]
         if isinstance(dst, Address) and name == "addr_add" and (taken := takes_address(self.function, i)):
