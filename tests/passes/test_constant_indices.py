@@ -55,7 +55,7 @@ def text_of(body, counters=4, predicates=8):
 
 
 def reach(index, write, source="Y", array="ARRAY"):
-    """Row ``index`` of an array, which the lanes write, or add to what they have."""
+    """Row ``index`` of an array: lanes write the row, or add its elements to ``source``."""
     operand = f"r[A0(0),0]<{'1' if write else '8;8,1'}>:ud"
     access = (
         f"mov (M1, 16) {operand} {source}(0,0)<1;1,0>"

@@ -25,9 +25,9 @@ class ThreadOrder(NamedTuple):
     """Whether results of a kernel depend on the order in which threads come.
 
     Attributes:
-        counts: whether they do whatever the launch.
-        apart: else they do unless these share no memory: places of pointers in the payload (0 and above), and numbers
-            of surfaces (inverted, so below 0), to which atomics of different kinds go.
+        counts: whether the results of every launch depend on the order.
+        apart: else those of a launch do in which two of these share memory, to which atomics of different kinds go:
+            places of pointers in the payload (0 and above), and numbers of surfaces (inverted, so below 0).
     """
 
     counts: bool
@@ -69,13 +69,13 @@ def order(functions: Iterable[Function], grf_size: int, pointers: frozenset[int]
     if not depends_on_order((i for f in (kernel, *others) for i in f.instructions), grf_size):
         return ThreadOrder(False)
     found = {n: atomic for n, i in enumerate(kernel.instructions) if (atomic := global_atomic(i, grf_size)) is not None}
-    kinds = {n: _kind(atomic) for n, atomic in found.items()}
-    if None in kinds.values() or any(global_atomic(i, grf_size) for f in others for i in f.instructions):
+    kinds = [_kind(atomic) for atomic in found.values()]
+    if None in kinds or any(global_atomic(i, grf_size) for f in others for i in f.instructions):
         return ThreadOrder(True)
     from vsim.analysis.lanes.atomic_places import places_of  # which few kernels need
 
     kinds_at: dict[int | None, set[Kind | None]] = {}
-    for place, kind in zip(places_of(kernel, grf_size, pointers, found), kinds.values(), strict=True):
+    for place, kind in zip(places_of(kernel, grf_size, pointers, found), kinds, strict=True):
         kinds_at.setdefault(place, set()).add(kind)
     if None in kinds_at or any(len(own) > 1 for own in kinds_at.values()):
         return ThreadOrder(True)

@@ -1,7 +1,7 @@
 """Elements of registers whose values the text of a function determines, found by a walk over its code in order.
 
-A lane knows what it has computed under a mask until other lanes join it. Where control or lanes come together, those
-elements stay known that have a single writer, which dominates the place.
+A lane knows its results of masked instructions until other lanes join. Where control or lanes come together, elements
+stay known whose single writer dominates the place.
 """
 
 from __future__ import annotations

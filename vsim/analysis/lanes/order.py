@@ -40,12 +40,13 @@ def order_may_count(kernel: Function, layout: Layout, apart: Container[int] = ()
     backward = control_flow(kernel).backward
     repeated = {n for n in accesses if any(target <= n < branch for branch, target in backward)}
     single = {n for n in accesses if n in own and n not in repeated}
+    registers = Accesses(kernel, layout)
 
     def counts(store: int) -> bool:
         others = _may_meet(store, accesses, surfaces)
         if store in repeated or not (others | {store} <= single or not others):
             return True
-        same = _SamePlaces(kernel, layout, surfaces, store)
+        same = _SamePlaces(kernel, registers, surfaces, store)
         return not all(same.reaches(n) for n in others)
 
     return any(counts(n) for n, access in accesses.items() if access is not Access.LOAD)
@@ -61,7 +62,7 @@ class _SamePlaces(NamedTuple):
     """The places of an access that no loop repeats, in a kernel without subroutines."""
 
     kernel: Function
-    layout: Layout
+    registers: Accesses
     surfaces: Mapping[int, int]
     access: int
 
@@ -73,9 +74,8 @@ class _SamePlaces(NamedTuple):
             return False
         if self.surfaces.get(first) != self.surfaces.get(last) or not (first in self.surfaces or _is_flat(i)):
             return False
-        addresses = variables(self.layout, *(i.args.get(name) for name in _PLACES))
-        accesses = Accesses(self.kernel, self.layout)
-        between = (a for k in self.kernel.instructions[first:last] for a in accesses.of(k) if a.writes)
+        addresses = variables(self.registers.layout, *(i.args.get(name) for name in _PLACES))
+        between = (a for k in self.kernel.instructions[first:last] for a in self.registers.of(k) if a.writes)
         return not any(a.register.file is Bank.GENERAL and a.register.number in addresses for a in between)
 
 
